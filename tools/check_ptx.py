@@ -11,7 +11,7 @@ may fuse them. -ftz=false, -prec-div=true and -prec-sqrt=true leave no .ftz, .ap
 Parameters read where the source says: nvcc 13.0 and 13.1 get the places wrong in some loops that index a kernel's parameters
 (docs/nvcc-parameter-loop.md). So
   - a parameter is read at constant places only (tools/ptx_flow.py), except by the kernels listed in `indexing_by_design`;
-  - a walk along strided_axes (backends/cuda/core/axes.cuh) divides by each size but the last, and by no stride.
+  - a walk along strided_axes (backends/cuda/core/axes.hpp) divides by each size but the last, and by no stride.
 
 A checker that accepts everything would pass too: canaries compiled here with each fault must be rejected, and are accepted
 without it.
@@ -260,7 +260,7 @@ def main():
                     more = f" (and {len(alike) - 1} more)" if len(alike) > 1 else ""
                     print(f"{built.stem}, sm_{architecture}: {what}: {function + ': ' if function else ''}{alike[0]}{more}")
     if walks == 0:
-        sys.exit("check_ptx: no walk along strided_axes found: does axes.cuh mark them?")
+        sys.exit("check_ptx: no walk along strided_axes found: does axes.hpp mark them?")
     if unused := set(indexing_by_design) - used:
         sys.exit(f"check_ptx: listed, but indexes its parameters no more: {', '.join(sorted(unused))}")
     print(f"check_ptx: {len(objects)} objects, {instructions} correctly rounded instructions, {walks} walks along axes, "

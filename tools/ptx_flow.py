@@ -29,7 +29,7 @@ function = collections.namedtuple("function", "name params code")
 statement = collections.namedtuple("statement", "effect opcode operands targets text")
 # index: loads at a varying place, escape: uses of an address that are not followed; (root, text of the statement) each.
 # divisors: (root, offset) of what is divided by. walks: (root, offset of the rank, sizes, operands) of every walk along
-# strided_axes (backends/cuda/core/axes.cuh). passed: (function, index) of parameters that get an address.
+# strided_axes (backends/cuda/core/axes.hpp). passed: (function, index) of parameters that get an address.
 findings = collections.namedtuple("findings", "index escape divisors walks passed")
 
 

@@ -29,9 +29,9 @@ struct subject {
 struct kernel_choice {
   bool wide = false;        ///< 64-bit indices, the widest numbers, and calls in parts, though it would do without
   int multiprocessors = 0;  ///< choose as on a device with so many; 0: as on this one
-  int conv_tile = -1;       ///< the shape of a convolution's tiles; -1: the fastest one
-  bool conv_split = false;  ///< with conv_tile: cut the products into parts
-  bool dry = false;         ///< launch nothing: only to see which kernels are chosen
+  int tile = -1;       ///< of a product that has several shapes of tiles, the one of this number; -1: the fastest one
+  bool split = false;  ///< with tile: cut the product's sums into parts
+  bool dry = false;    ///< launch nothing: only to see which kernels are chosen
 };
 
 /// What the tests of a backend's kernels showed.

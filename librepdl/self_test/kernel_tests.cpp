@@ -267,13 +267,13 @@ std::vector<group> conv2d_calls() {
       for (const layout how : {layout::contiguous, layout::spread}) {
         test_call c = call({1, 15, 6, 7}, {7, 15, 3, 3}, how);
         c.attrs = {{"dilation", dilation}};
-        c.choice.conv_tile = tile;
+        c.choice.tile = tile;
         all.push_back({c});
       }
     }
     test_call split = call({1, 15, 6, 7}, {7, 15, 3, 3}, layout::contiguous);
-    split.choice.conv_tile = tile;
-    split.choice.conv_split = true;
+    split.choice.tile = tile;
+    split.choice.split = true;
     all.push_back({split});
   }
   // The chain's tiles follow from the number of outputs and of multiprocessors.

@@ -1,5 +1,5 @@
 // A program that loads a librepdl_cuda.so whose elementwise kernels are compiled with a fault (REPDL_SEEDED_FAULT in
-// axes.cuh; its number is the argument): the self-test must refuse the device before one wrong bit is returned. Exit
+// axes.hpp; its number is the argument): the self-test must refuse the device before one wrong bit is returned. Exit
 // status 0: it did.
 #include <cstdio>
 #include <cstdlib>

@@ -3,10 +3,9 @@
 // nothing: its second block leaves a flag in memory, without which the exact launches end at once.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
-#include "backends/cuda/core/axes.cuh"
+#include "backends/cuda/core/axes.hpp"
 
 namespace repdl::cuda {
 
@@ -41,12 +40,6 @@ __device__ bool add_up_blocks(const Sum* sums, Count blocks, Sum& all) {
   for (Count b = static_cast<Count>(threadIdx.x); b < blocks; b += Threads) all.merge(sums[b]);
   join<Threads>(all);
   return threadIdx.x == 0;
-}
-
-// The blocks of the first launch.
-inline int blocks_of_sum(const properties& device, std::int64_t count, int threads) {
-  constexpr int each = 4, blocks_per_multiprocessor = 8, most = 1024;
-  return std::min(static_cast<int>(grid_for(device, ceil_div(count, each * threads), blocks_per_multiprocessor)), most);
 }
 
 // The elements that a grid's threads share, of operands that are walked along together.

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "backends/cuda/core/device.hpp"
 #include "librepdl/dispatch/backend.hpp"
 #include "librepdl/plan/checked_size.hpp"
 
@@ -25,14 +26,6 @@ namespace repdl::cuda {
 // Throws device_failure (out_of_memory for cudaErrorMemoryAllocation) unless the call succeeded. The message carries
 // CUDA's name of the error and its text.
 void check(cudaError_t status, std::string_view op, std::string_view what);
-
-// The device, as a self-test wants it to be seen.
-struct properties {
-  int index;
-  int multiprocessors;
-  int capability;  // 90 for 9.0
-  dispatch::kernel_choice choice;
-};
 
 // Elements decided per tier, in device memory. Kernels add with integer atomics, so replays of a graph count too.
 using counter = unsigned long long;
@@ -105,23 +98,6 @@ class planned : public dispatch::work {
   const job j;
   carver space;
 };
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
-constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
-
-// The number of blocks of a grid-stride loop over `items` block-sized pieces.
-inline unsigned grid_for(const properties& d, std::int64_t items, int blocks_per_multiprocessor) {
-  return static_cast<unsigned>(
-      std::clamp<std::int64_t>(items, 1, std::int64_t{d.multiprocessors} * blocks_per_multiprocessor));
-}
-
-// Dynamic shared memory that a block may have, less what the kernel itself uses (CUDA programming guide, table of
-// technical specifications).
-constexpr std::int64_t shared_limit(const properties& device) {
-  const int c = device.capability;
-  if (c == 86 || c == 89 || c >= 120) return 96 << 10;
-  return (c < 90 ? 160 : 224) << 10;
-}
 
 // The grid of a kernel that needs all of its blocks; the driver starts at most 2^31 - 1.
 unsigned grid_of(std::string_view op, std::int64_t blocks);

@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "backends/cuda/core/axes.cuh"
+#include "backends/cuda/core/axes.hpp"
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/map/open_elements.hpp"
 #include "librepdl/ops/elementwise/body.hpp"

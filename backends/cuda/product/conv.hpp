@@ -14,9 +14,17 @@
 
 #include <cstdint>
 
-#include "backends/cuda/core/drivers.hpp"
+#include "backends/cuda/product/conv_cut.hpp"
 #include "librepdl/num/platform.hpp"
 #include "librepdl/plan/plans.hpp"
+
+namespace repdl::dispatch {
+class task;
+}
+namespace repdl::cuda {
+struct job;
+class carver;
+}  // namespace repdl::cuda
 
 namespace repdl::cuda::conv {
 
@@ -124,6 +132,7 @@ struct problem {
   tier first_tier;
 
   REPDL_HD std::int64_t products() const { return groups * phases_h * phases_w; }
+  product_size size() const { return {m, n, k, products()}; }
 };
 
 REPDL_HD phase phase_of(const phase_axis& axis, std::int64_t index) {
@@ -201,29 +210,17 @@ struct loading {
   bool a_quads, b_quads;    // groups of four along it are 16 aligned bytes, present or absent together
 };
 
-// A tile (rows x cols outputs) of a product is a block's work, or, of the last tiles, which do not fill the device, a
-// part of k is; their sums meet in the workspace.
-struct schedule {
-  int tile;  // which of the shapes in conv_product.cu
-  std::int64_t row_tiles, col_tiles;
-  std::int64_t whole;  // tiles computed by one block each
-  std::int64_t split;  // tiles computed by `parts` blocks each
-  int parts;
-  std::int64_t height;      // H of the bound
-  double* partial;          // [split][parts][sums of a tile]
-  double* partial_summary;  // [split][parts][rows + cols][2]
-};
-
-inline constexpr int panel_k = 16;       // terms of a step
-inline constexpr int block_panels = 16;  // steps before the sums are put aside
 // Sizes and coordinates up to which the product kernel's 32-bit arithmetic is valid.
 inline constexpr std::int64_t greatest_coordinate = std::int64_t{1} << 29;
 inline constexpr int nowhere = 1 << 30;  // a coordinate that is outside together with any other
 
+// conv_problem.cpp: a plan as products, how their operands are loaded, and whether the product kernel's 32-bit indices and coordinates
+// suffice.
+problem describe(const plan::conv_plan& c);
+loading plan_loading(const problem& p, const plan::conv_plan& c);
+bool within_reach(const problem& p, const plan::conv_plan& c);
 // conv_product.cu
-schedule plan_product(const problem& p, const properties& device);
 void take_workspace(schedule& s, carver& c);
-double tile_cost(std::int64_t m, std::int64_t n);  // per term, in arbitrary units
 void run_product(const problem& p, const schedule& s, const loading& l, const job& j);
 // conv_repair.cu: the double-double and exact tiers for the outputs that are marked.
 void take_marks(problem& p, carver& c);

@@ -190,18 +190,16 @@ void prepare(const problem& p, const loading& l, const job& j, dispatch::task& t
 
 }  // namespace
 
-// The chain of an output is one thread's: small tiles where there are few outputs.
 void prepare_chain(const problem& p, const loading& l, const job& j, dispatch::task& t) {
-  const auto blocks = [&](int tile) { return ceil_div(p.m, tile) * ceil_div(p.n, tile) * p.products(); };
-  const std::int64_t wanted = j.device.multiprocessors;
-  if (blocks(128) >= wanted && p.m > 64 && p.n > 64) {
-    prepare<8>(p, l, j, t);
-  } else if (blocks(64) >= wanted && p.m > 32 && p.n > 32) {
-    prepare<4>(p, l, j, t);
-  } else if (blocks(32) >= wanted / 4) {
-    prepare<2>(p, l, j, t);
-  } else {
-    prepare<1>(p, l, j, t);
+  switch (chain_width(p.size(), j.device)) {
+    case 8:
+      return prepare<8>(p, l, j, t);
+    case 4:
+      return prepare<4>(p, l, j, t);
+    case 2:
+      return prepare<2>(p, l, j, t);
+    default:
+      return prepare<1>(p, l, j, t);
   }
 }
 

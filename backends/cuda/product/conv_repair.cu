@@ -257,9 +257,9 @@ void take_marks(problem& p, carver& c) {
   undecided_marks& m = p.marks;
   c.take(m.listed, 2);
   c.take(m.bitmap, p.products(), p.m, m.words_per_row);
-  m.chunks = std::clamp<std::int64_t>(p.k / 2048, 1, 256);
-  const auto outputs = static_cast<std::int64_t>(plan::checked_size::product(p.products(), p.m, p.n).value());
-  m.capacity = std::clamp<std::int64_t>(outputs / 16, 64, std::int64_t{1} << (m.chunks > 1 ? 12 : 16));
+  const repair_cut cut = cut_repair(p.size());
+  m.chunks = cut.chunks;
+  m.capacity = cut.capacity;
   c.take(m.list, m.capacity);
   c.take(m.partial, m.chunks > 1 ? m.capacity : 0, m.chunks, 4);
 }

@@ -1,42 +1,10 @@
-// Tile shapes of the convolutions' product kernel, and how operands get from tensors into shared memory.
+// How operands of the convolutions' product kernel get from tensors into shared memory.
 #pragma once
 
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/product/conv.hpp"
 
 namespace repdl::cuda::conv {
-
-__host__ __device__ constexpr int least_of(int a, int b) { return a < b ? a : b; }
-__host__ __device__ constexpr int greatest_of(int a, int b) { return a > b ? a : b; }
-
-// A block of warps_m x warps_n warps computes a tile of (warps_m 16 m_tiles) x (warps_n 8 n_tiles) outputs. A lane
-// has 2 m_tiles rows of a and n_tiles columns of b; so that it reads up to four neighbouring ones at once, row q of
-// lane (g, t) is q / V * 8 V + g V + q % V of its warp's, V = min(4, 2 m_tiles), and columns likewise.
-template <int WarpsM, int WarpsN, int MTiles, int NTiles, int Stages, int Blocks>
-struct tile_shape {
-  static constexpr int warps_m = WarpsM;
-  static constexpr int warps_n = WarpsN;
-  static constexpr int m_tiles = MTiles;
-  static constexpr int n_tiles = NTiles;
-  static constexpr int stages = Stages;
-  static constexpr int blocks = Blocks;       // per multiprocessor
-  static constexpr bool ahead = Blocks <= 2;  // registers to spare for places loaded early
-  static constexpr int threads = WarpsM * WarpsN * 32;
-  static constexpr int rows = WarpsM * MTiles * 16;
-  static constexpr int cols = WarpsN * NTiles * 8;
-  static constexpr int lines = rows + cols;
-  static constexpr int row_vector = least_of(4, 2 * MTiles);
-  static constexpr int col_vector = least_of(4, NTiles);
-  static constexpr int lane_sums = MTiles * NTiles * 4;
-  static constexpr int sums = lane_sums * threads;
-
-  __device__ static int row(int q, int g) { return q / row_vector * 8 * row_vector + g * row_vector + q % row_vector; }
-  __device__ static int col(int q, int c) { return q / col_vector * 8 * col_vector + c * col_vector + q % col_vector; }
-};
-using wide_tile = tile_shape<1, 4, 4, 4, 3, 2>;    // 64 x 128
-using square_tile = tile_shape<2, 2, 2, 4, 3, 3>;  // 64 x 64
-using flat_tile = tile_shape<1, 4, 1, 8, 3, 2>;    // 16 x 256
-using small_tile = tile_shape<1, 4, 1, 1, 4, 4>;   // 16 x 32
 
 // One operand's panel in shared memory: Lines rows of a (columns of b) by panel_k terms, as float. Lane (g, t) of a
 // warp takes terms 4 t .. 4 t + 3 (any assignment will do, a and b agree).

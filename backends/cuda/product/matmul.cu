@@ -52,6 +52,11 @@ struct tile_shape {
 // while the other waits at a barrier or rounds its results. One block of 128 x 128 was 15 % slower.
 using large_tile = tile_shape<1, 4, 4, 4, 2>;
 using small_tile = tile_shape<2, 2, 2, 4, 3>;  // 64 x 64, 80 KiB
+template <class T>
+constexpr bool has_size(tile_size s) {
+  return T::rows == s.rows && T::cols == s.cols;
+}
+static_assert(has_size<large_tile>(large_tile_size) && has_size<small_tile>(small_tile_size));
 
 // Tiles in an order in which blocks that run at the same time share panels: eight tile rows at a time.
 template <class T>
@@ -222,19 +227,6 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
   if (lane_of_thread() == 0) count_elements(counters, tier::binary64, decided);
 }
 
-// Few outputs of long sums: their tiles are hardly filled, leave most multiprocessors idle, and have panels that are
-// many times the operands (1024 k bytes for up to 64 rows and 64 columns, against 4 (m + n) k). Each becomes a dot
-// product, which all multiprocessors share. So do the outputs of small products, which are less work than the launches
-// that pack, multiply and repair.
-bool by_dots(const plan::matmul_plan& p, const job& j) {
-  constexpr std::int64_t long_sum = 8192;
-  constexpr std::int64_t most_dots = 4096;
-  constexpr std::int64_t most_terms = 1 << 21;  // of a small product; like the others, a matter of speed alone
-  if (p.is_scaled()) return false;
-  if (!j.self_test && p.k != 0 && p.m * p.n * p.batches <= most_terms / p.k) return true;
-  return p.k >= long_sum && p.m <= 64 && p.n <= 64 && p.m * p.n * std::min<std::int64_t>(p.batches, 16) <= most_dots;
-}
-
 template <class T>
 void launch_product(const product& p, const job& j) {
   const std::int64_t tiles = ceil_div(p.m, T::rows) * ceil_div(p.n, T::cols) * p.batches;
@@ -246,14 +238,12 @@ void launch_product(const product& p, const job& j) {
 class product_work final : public planned {
  public:
   product_work(const plan::matmul_plan& p, const job& given) : planned(given) {
+    const product_cut cut = cut_product(p, j.device);
+    large_ = cut.large;
     operand_panels* const panels[2] = {&p_.a, &p_.b};
-    const std::int64_t large_tiles = ceil_div(p.m, large_tile::rows) * ceil_div(p.n, large_tile::cols) * p.batches;
-    large_ = 2 * large_tiles >= 3 * j.device.multiprocessors;
     for (int i = 0; i < 2; ++i) {
-      const int tile_rows = large_ ? large_tile::rows : small_tile::rows;
-      const int tile_cols = large_ ? large_tile::cols : small_tile::cols;
-      source_[i] = source_of(p, i == 1, (i == 0 ? tile_rows : tile_cols) / panel_rows);
-      splits_[i] = pack_splits(source_[i], j.device);
+      source_[i] = source_of(p, i == 1, cut.operand[i]);
+      splits_[i] = cut.operand[i].splits;
       take_panels(*panels[i], source_[i], space);
       take_scratch(scratch_[i], source_[i], splits_[i], space);
     }
@@ -275,14 +265,10 @@ class product_work final : public planned {
     p_.batch.set_shape(p.batch_rank, p.batch_shape);
     p_.batch.set_stride(0, p.out_batch_stride);
     p_.batch.set_stride(1, p.bias.batch_stride);
-    // Blocks of k of about 256: the height grows by the number of blocks, the sums of the blocks cost shared memory
-    // traffic.
-    const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(p_.a.k_panels, 16));
-    p_.block_panels = std::max<std::int64_t>(1, ceil_div(p_.a.k_panels, blocks));
-    p_.height = p_.block_panels * panel_k + blocks;
-    // Beyond these sizes the bound of the first tier is not proved; the others' still are.
-    const bool proved = p.k <= greatest_k && p_.height <= greatest_height;
-    p_.first_tier = proved ? j.first_tier : std::max(j.first_tier, tier::double_double);
+    p_.block_panels = cut.block_panels;
+    p_.height = cut.height;
+    // Beyond some sizes the bound of the first tier is not proved; the others' still are.
+    p_.first_tier = cut.is_proved ? j.first_tier : std::max(j.first_tier, tier::double_double);
     p_.words_per_row = ceil_div(p.n, 32);
     space.take(p_.undecided, p.batches, p.m, p_.words_per_row);
   }
@@ -312,7 +298,7 @@ class product_work final : public planned {
 
 void prepare(const plan::matmul_plan& p, const job& j, dispatch::task& t) {
   if (p.accumulate == accumulate::fma_chain) return prepare_fma_chain(p, j, t);
-  if (by_dots(p, j)) return prepare(plan::dots_of(p), j, t);
+  if (goes_by_dots(p, j.self_test)) return prepare(plan::dots_of(p), j, t);
   t.emplace<product_work>(p, j);
 }
 

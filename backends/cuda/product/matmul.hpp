@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
-#include "backends/cuda/core/axes.cuh"
+#include "backends/cuda/core/axes.hpp"
+#include "backends/cuda/core/drivers.hpp"
+#include "backends/cuda/product/matmul_cut.hpp"
 #include "librepdl/ops/formats.hpp"
 
 namespace repdl::cuda {
@@ -48,17 +50,11 @@ __device__ const T* batch_of(const operand_source& s, std::int64_t batch) {
 }
 #endif
 
-// `tile_panels`: the row panels that a tile takes.
-operand_source source_of(const plan::matmul_plan& p, bool second, int tile_panels);
+operand_source source_of(const plan::matmul_plan& p, bool second, const operand_cut& cut);
 void take_panels(operand_panels& p, const operand_source& s, carver& c);
-int pack_splits(const operand_source& s, const properties& device);
 void take_scratch(pack_scratch& p, const operand_source& s, int splits, carver& c);
 // Launches: panels, norms and lsb from the source.
 void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j);
-
-// Where the bound of the binary64 tier is proved (matmul.cu).
-inline constexpr std::int64_t greatest_k = std::int64_t{1} << 26;
-inline constexpr std::int64_t greatest_height = std::int64_t{1} << 20;
 
 struct product {
   operand_panels a;

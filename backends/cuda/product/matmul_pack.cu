@@ -8,7 +8,7 @@ namespace repdl::cuda {
 namespace {
 
 constexpr int threads = 256;
-constexpr int chunk_k = 64;  // of a block's step
+constexpr int chunk_k = pack_k;  // of a block's step
 constexpr int chunk_panels = chunk_k / panel_k;
 
 // T: of the source. A block packs 64 rows over its share of k. Blocks: row panel fastest, then split, then batch.
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(threads)
 
 }  // namespace
 
-operand_source source_of(const plan::matmul_plan& p, bool second, int tile_panels) {
+operand_source source_of(const plan::matmul_plan& p, bool second, const operand_cut& cut) {
   const plan::matmul_plan::matrix& m = second ? p.b : p.a;
   operand_source s{};
   s.second = second;
@@ -105,14 +105,12 @@ operand_source source_of(const plan::matmul_plan& p, bool second, int tile_panel
   s.type = p.type;
   s.k = p.k;
   s.rows = second ? p.n : p.m;
-  s.row_panels = round_up(ceil_div(s.rows, panel_rows), tile_panels);
+  s.row_panels = cut.row_panels;
   s.row_stride = second ? m.col : m.row;
   s.k_stride = second ? m.row : m.col;
   s.batch.set_shape(p.batch_rank, p.batch_shape);
   s.batch.set_stride(0, m.batch_stride);
-  bool same = true;
-  for (int d = 0; d < p.batch_rank; ++d) same = same && s.batch.stride[0][d] == 0;
-  s.batches = same ? 1 : p.batches;
+  s.batches = cut.batches;
   return s;
 }
 
@@ -123,14 +121,6 @@ void take_panels(operand_panels& p, const operand_source& s, carver& c) {
   c.take(p.data, p.row_panels, p.k_panels, p.batches, panel_size);
   c.take(p.norm, p.padded_rows(), p.batches);
   c.take(p.lsb, p.padded_rows(), p.batches);
-}
-
-int pack_splits(const operand_source& s, const properties& device) {
-  // As many as the device has room for: beyond that, their number does not matter.
-  const auto blocks = static_cast<std::int64_t>(plan::checked_size::product(s.row_panels, s.batches).value());
-  const std::int64_t wanted = std::int64_t{device.multiprocessors} * 8;
-  return static_cast<int>(
-      std::clamp<std::int64_t>(wanted / blocks, 1, std::clamp<std::int64_t>(ceil_div(s.k, chunk_k), 1, 64)));
 }
 
 void take_scratch(pack_scratch& p, const operand_source& s, int splits, carver& c) {

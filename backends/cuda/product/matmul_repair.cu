@@ -208,16 +208,12 @@ __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, 
 }  // namespace
 
 void repair(const product& p, const job& j) {
-  // Enough visits for every warp of the device, of as many bytes as that leaves.
-  constexpr int warps = 8;
   const std::int64_t bytes_per_row = p.words_per_row * 4;
   const std::int64_t rows = p.batches * p.m;
-  const std::int64_t visits = std::int64_t{j.device.multiprocessors} * 8 * warps * 4;
-  const int span = static_cast<int>(
-      std::clamp<std::int64_t>(rows * bytes_per_row / visits, 1, std::min<std::int64_t>(32, bytes_per_row)));
-  const unsigned grid = grid_for(j.device, ceil_div(rows * ceil_div(bytes_per_row, span), warps), 8);
+  const int span = repair_span(rows, bytes_per_row, j.device);
+  const unsigned grid = grid_for(j.device, ceil_div(rows * ceil_div(bytes_per_row, span), repair_warps), 8);
   with_kernels(p, [&]<class T, bool Scaled>() {
-    launch_kernel<repair_kernel<T, Scaled>>(j, grid, warps * 32, 0, p, span, j.counters);
+    launch_kernel<repair_kernel<T, Scaled>>(j, grid, repair_warps * 32, 0, p, span, j.counters);
   });
 }
 

@@ -13,6 +13,8 @@
 
 #include <cstdint>
 
+#include "backends/cuda/product/matmul_cut.hpp"
+
 namespace repdl::cuda {
 
 // d (16 x 8) += a (16 x 16) b (16 x 8), one warp. With g = lane / 4, t = lane % 4:
@@ -44,9 +46,6 @@ __device__ inline void multiply_add(double (&d)[4], const double (&a)[8], const 
 // in the order in which lanes read them, two numbers (16 bytes) at a time, into neighbouring registers. A warp's reads
 // are then contiguous: no bank conflicts, no moves.
 //   a: [16 rows][j][lane][h]          b: [8 rows][j / 2][lane][j % 2]          (rows of b are columns of the product)
-inline constexpr int panel_rows = 64;
-inline constexpr int panel_k = 16;
-inline constexpr int panel_size = panel_rows * panel_k;
 __host__ __device__ constexpr int place_a(int row, int k) {
   return row / 16 * 256 + k / 4 * 64 + (row % 8 * 4 + k % 4) * 2 + row / 8 % 2;
 }

@@ -1,7 +1,7 @@
 // What the kernels of random numbers share: where the elements of a Philox block go.
 #pragma once
 
-#include "backends/cuda/core/axes.cuh"
+#include "backends/cuda/core/axes.hpp"
 #include "backends/cuda/core/launch.cuh"
 #include "librepdl/num/philox.hpp"
 

@@ -1,97 +1,16 @@
 // Reductions: sum, mean, dot, max, min, argmax, argmin, prelu_weight_backward, sum_squares, vector_norm.
 //
-// An output's terms are cut into `chunks`; a work item is one chunk of one output.
-//   rows      a team (some lanes of a warp, or a block) per item, for terms that lie side by side in memory
-//   columns   a thread per item, for outputs that lie side by side; its terms are `chunks` apart, so that neighbouring
-//             threads read neighbouring addresses even with few outputs
-// With one chunk the item's owner finishes the output; otherwise partial results go to the workspace and a second
-// kernel joins them. Sums are decided in binary64 first; undecided outputs are marked in a bitmap that a double-double
-// launch works off, and after it an exact one; there the last chunk of an output to be done joins them. The launches do
-// not depend on the data: no host round trip. Few sums that are not long are one launch, of a block for each, or two,
-// of which the second joins chunks and repairs.
+// An output's terms are cut into chunks (reduce_cut.hpp). With one chunk the item's owner finishes the output; otherwise
+// partial results go to the workspace and a second kernel joins them. Sums are decided in binary64 first; undecided
+// outputs are marked in a bitmap that a double-double launch works off, and after it an exact one; there the last chunk
+// of an output to be done joins them. The launches do not depend on the data: no host round trip. Few sums that are not
+// long are one launch, of a block for each, or two, of which the second joins chunks and repairs.
 #include <algorithm>
 
 #include "backends/cuda/reduce/reduce_policies.cuh"
 
 namespace repdl::cuda {
 namespace {
-
-// `repair`: for the tiers after the first, which see few outputs and want many threads for each.
-reduce_geometry describe(const plan::reduce_plan& p, const properties& device, bool repair) {
-  const auto pack = static_cast<std::int64_t>(16 / size_of(p.type));
-  const int loaded = loaded_terms(size_of(p.type), p.inputs);
-  reduce_geometry g{};
-  g.outputs = p.outputs;
-  g.length = p.length;
-  g.out = p.out;
-  g.bias = p.bias;
-  g.kept.set_shape(p.kept_rank, p.kept_shape);
-  g.reduced.set_shape(p.reduced_rank, p.reduced_shape);
-  g.kept.set_stride(2, p.out_stride);
-  g.kept.set_stride(3, p.bias_stride);
-  for (int k = 0; k < p.inputs; ++k) {
-    g.in[k] = p.in[k].data;
-    g.kept.set_stride(k, p.in[k].kept_stride);
-    g.reduced.set_stride(k, p.in[k].reduced_stride);
-  }
-  g.small = !device.choice.wide && fits_32_bits(p.outputs) && fits_32_bits(p.length);
-
-  const auto size = [](std::int64_t s) { return s < 0 ? -s : s; };
-  const std::int64_t along = size(g.reduced.stride[0][0]);
-  const std::int64_t across = p.kept_rank == 0 ? INT64_MAX : size(g.kept.stride[0][0]);
-  g.columns = !repair && (p.length < 32 || across < along);
-
-  // Enough items to fill the device, each with at least one batch per thread.
-  const std::int64_t wanted = std::int64_t{device.multiprocessors} * 2048;
-  if (g.columns) {
-    g.team = 1;
-    g.chunks = std::clamp<std::int64_t>(wanted / p.outputs, 1, std::max<std::int64_t>(1, p.length / (2 * loaded)));
-    g.chunk_length = ceil_div(p.length, g.chunks);
-    g.paired = pack == 8 && p.inputs == 1 && p.kept_rank > 0 && p.reduced_rank == 1 && g.kept.size[0] % 2 == 0 &&
-               reinterpret_cast<std::uintptr_t>(p.in[0].data) % 4 == 0 && g.kept.stride[0][0] == 1 &&
-               g.reduced.stride[0][0] % 2 == 0;
-    for (int d = 1; d < p.kept_rank; ++d) g.paired = g.paired && g.kept.stride[0][d] % 2 == 0;
-  } else {
-    const std::int64_t worth_a_block = repair ? 2048 : std::int64_t{reduce_threads} / 2 * loaded;
-    if (p.length >= 32768 || (p.length >= worth_a_block && (repair || p.outputs < wanted / 32))) {
-      g.team = reduce_threads;
-    } else {
-      // About 32 terms for each lane: enough to pay for the merging.
-      g.team = 32;
-      while (!repair && g.team > 1 && std::int64_t{g.team} * 32 > p.length) g.team /= 2;
-    }
-    const std::int64_t portion = std::int64_t{g.team} * loaded;
-    const std::int64_t most = std::max<std::int64_t>(1, p.length / portion);
-    // outputs * team may overflow for absurd sizes only in theory: outputs < 2^62 / sizeof(T).
-    // Repairs expect few of the outputs to be marked, and cut each into more pieces, as far as their results have room.
-    const std::int64_t have = std::min(repair ? ceil_div(p.outputs, 256) : p.outputs, wanted) * g.team;
-    const std::int64_t room = repair ? std::max<std::int64_t>(1, wanted / p.outputs) : most;
-    const std::int64_t chunks = std::clamp<std::int64_t>(wanted / have, 1, std::min(most, room));
-    g.chunk_length = chunks == 1 ? std::max<std::int64_t>(p.length, 1) : round_up(ceil_div(p.length, chunks), portion);
-    g.chunks = std::max<std::int64_t>(1, ceil_div(p.length, g.chunk_length));
-    const std::int64_t teams = std::int64_t{device.multiprocessors} * repair_blocks * reduce_threads / g.team;
-    g.words = static_cast<int>(std::clamp<std::int64_t>(ceil_div(p.outputs, 32) * g.chunks / teams, 1, 32));
-    g.packed = p.reduced_rank > 0;
-    g.side_by_side = p.reduced_rank == 1;
-    for (int k = 0; k < p.inputs; ++k) {
-      g.side_by_side = g.side_by_side && g.reduced.stride[k][0] == 1;
-      g.packed = g.packed && reinterpret_cast<std::uintptr_t>(p.in[k].data) % 16 == 0 && g.reduced.stride[k][0] == 1 &&
-                 (p.reduced_rank == 1 || g.reduced.size[0] % pack == 0);
-      for (int d = 1; d < p.reduced_rank; ++d) g.packed = g.packed && g.reduced.stride[k][d] % pack == 0;
-      for (int d = 0; d < p.kept_rank; ++d) g.packed = g.packed && g.kept.stride[k][d] % pack == 0;
-    }
-  }
-  return g;
-}
-
-// Few sums have two blocks on a multiprocessor, one for each output, whose threads repair it by at most 1024 terms
-// each. Of short sums, at most 64 terms for each thread, they do everything.
-constexpr std::int64_t longest_of_few = 262144;
-constexpr std::int64_t longest_short = 16384;
-bool are_few(const plan::reduce_plan& p, const properties& device) {
-  return p.is_sum() && p.outputs <= 2 * std::int64_t{device.multiprocessors} && p.length <= longest_of_few &&
-         !device.choice.wide;
-}
 
 std::size_t partial_size(const plan::reduce_plan& p) {
   using T = float;  // partial sums are as large in every format; what is ordered, at most so
@@ -109,22 +28,15 @@ class reduce_work final : public planned {
     r_.p.is_root = p.root;
     r_.magnitudes = p.magnitudes;
     r_.p.flip = p.op == ops::op_id::min || p.op == ops::op_id::argmin ? num::order_min : num::order_max;
-    r_.first = describe(p, j.device, false);
-    if (are_few(p, j.device) && p.length <= longest_short && (!r_.first.columns || p.length < 32)) {
-      r_.first.columns = false;
-      r_.first.team = reduce_threads;
-      r_.first.chunks = 1;
-      r_.first.chunk_length = p.length;
-    }
-    std::int64_t chunks = r_.first.chunks;
-    r_.is_few = are_few(p, j.device) && (chunks > 1 || r_.first.team == reduce_threads);
+    const reduce_cut cut = cut_reduction(p, j.device);
+    r_.first = cut.first;
+    r_.repair = cut.repair;
+    r_.is_few = cut.is_few;
     if (p.is_sum() && !r_.is_few) {
-      r_.repair = describe(p, j.device, true);
-      chunks = std::max(chunks, r_.repair.chunks);
       r_.mark_words = ceil_div(p.outputs, 32) + (r_.repair.chunks > 1 ? p.outputs : 0);
       space.take(r_.marks, r_.mark_words);
     }
-    if (chunks > 1) space.take(r_.partials, p.outputs, chunks, partial_size(p));
+    if (cut.chunks() > 1) space.take(r_.partials, p.outputs, cut.chunks(), partial_size(p));
   }
 
  private:

@@ -474,11 +474,7 @@ template <class P>
 void launch_items(const reduction& r, const reduce_parameters& p, const job& j) {
   const reduce_geometry& g = r.first;
   P* const partials = reinterpret_cast<P*>(r.partials);
-  // At most four times as many blocks as run at once, with as much for each.
-  const std::int64_t blocks =
-      std::max<std::int64_t>(1, ceil_div(g.outputs * g.chunks * g.team / (g.paired ? 2 : 1), threads));
-  const std::int64_t most = ceil_div(blocks, std::int64_t{j.device.multiprocessors} * 4 * P::resident);
-  const auto grid = ceil_div(blocks, most);
+  const std::int64_t grid = item_blocks(g, P::resident, j.device);
   if (g.columns) {
     launch_kernel<reduce_columns<P>>(j, grid, threads, 0, g, p, partials, r.marks, r.mark_words, j.counters);
   } else {
@@ -496,8 +492,7 @@ void launch_first(const reduction& r, const reduce_parameters& p, const job& j) 
 template <class P>
 void launch_repair(const reduction& r, const reduce_parameters& p, const job& j) {
   const reduce_geometry& g = r.repair;
-  const std::int64_t items = ceil_div(ceil_div(g.outputs, 32), g.words) * g.chunks;
-  const unsigned grid = grid_for(j.device, ceil_div(items * g.team, threads), repair_blocks);
+  const unsigned grid = repair_grid(g, j.device);
   launch_kernel<repair_rows<P>>(j, grid, threads, 0, g, p, reinterpret_cast<P*>(r.partials), r.marks,
                                 r.marks + ceil_div(g.outputs, 32), j.counters);
 }

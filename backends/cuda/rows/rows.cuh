@@ -4,8 +4,8 @@
 #include <tuple>
 #include <type_traits>
 
-#include "backends/cuda/core/axes.cuh"
 #include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/rows/rows_cut.hpp"
 #include "librepdl/num/order.hpp"
 #include "librepdl/ops/rows/rules.hpp"
 
@@ -14,7 +14,7 @@ namespace repdl::cuda {
 using num::row_rule;
 using ops::op_id;
 
-// Calls f.template operator()<K>() for K = 0, 1, .. < N: parameters of kernels are not indexed at run time (axes.cuh).
+// Calls f.template operator()<K>() for K = 0, 1, .. < N: parameters of kernels are not indexed at run time (axes.hpp).
 template <int N, class F>
 __device__ void for_each_of(F&& f) {
   [&]<int... K>(std::integer_sequence<int, K...>) { (f.template operator()<K>(), ...); }
@@ -69,57 +69,7 @@ struct row_status {
   num::exact_sum<float, 1> weights;
 };
 
-// Places of operands: first those with elements, x[0], ..
-inline constexpr int out_place = num::most_elements;
-inline constexpr int g_place = out_place + plan::row_plan::most_outputs;
-inline constexpr int target_place = g_place + 1;
-inline constexpr int top_place = target_place + 1;
-inline constexpr int former_place = top_place + 1;  // two
-
-// How an operand has four elements of a row, one after the other, that a thread holds.
-enum class quad_access {
-  each,      // anywhere
-  constant,  // as one number, which is the whole row's
-  one,       // as one number
-  four,      // side by side
-  flat,      // side by side, as the whole row is
-};
-
-// What a row's operands beyond those of sums are: a number for each element, for four of a thread's, or for all, as absent ones are.
-enum class other_operands { of_elements, of_fours, of_rows };
-
-struct row_geometry {
-  op_id op;
-  dtype type;                         // of elements, but for statistics and factors among them
-  const void* x[num::most_elements];  // null: the call lacks it
-  void* out[plan::row_plan::most_outputs];
-  dtype out_type[plan::row_plan::most_outputs];
-  const void* row_g;
-  dtype g_type;
-  dtype factor_type;  // `type`, or binary32
-  const std::int64_t* target;
-  const float* row_top;
-  const float* row_former[2];  // copies, one for each row: results may be written where they were
-  std::int64_t rows;
-  std::int64_t length;
-  strided_axes<former_place + 2> kept;
-  strided_axes<out_place + 1> reduced;  // of x and the first output
-  quad_access access[out_place + 1];    // likewise
-  other_operands others;
-  bool aligned;  // rows of x[0] begin at multiples of four elements
-  std::int64_t ignore_index;
-  double eps;
-  double momentum;
-  bool biased;  // row_call's
-  bool is_mean;
-  bool is_weighted;    // means are divided by the sum of the weights at targets
-  bool is_total;       // a loss, mean or sum
-  std::int64_t chunk;  // elements of a row per block, of rows in chunks, and
-  bool tiled;          // whether rows side by side are read together
-  bool whole;          // whether a block has a row, not a chunk
-  bool in_fours;       // whether four elements, or four such rows, are
-  int cluster;         // blocks per row, and
-  int team;            // threads per row of a block
+struct row_geometry : row_layout {
   num::row_bounds bounds;
   unsigned levels;  // a bit for each late level that is to run
   // Workspace. Of the lists there is one for what each tier leaves open, but the last; rows in chunks need more than the first.
@@ -240,9 +190,6 @@ __device__ inline void set_number(void* to, std::int64_t i, [[maybe_unused]] dty
     static_cast<T*>(to)[i] = narrowed<T>(x);
   }
 }
-// Whether the operation has operands that are not as x[0] is: rows of such have several axes often.
-template <class Rule>
-inline constexpr bool has_more = num::elements_of<Rule> > Rule::required;
 // Factors (rule.hpp) have a format of their own, which is known at run time: T or binary32.
 template <class Rule, int K>
 inline constexpr bool is_factor = Rule::has_factors&& K >= Rule::required&& K < Rule::formatted;
@@ -674,30 +621,5 @@ void run_total(const row_geometry& g, std::byte* parts, const job& j);
 // Whether long rows may be a block's (whole_kernel): their elements are on lines, nothing is looked for, and none fills.
 template <class Rule, class T>
 inline constexpr bool is_whole = is_on_line<Rule, T>&& Rule::has_sums;
-
-// Partial sums of a thread, so that additions do not wait for each other.
-template <class Rule>
-inline constexpr int chains_of = Rule::summed == 1 ? 4 : 1;
-// Rows side by side are read together where what is found of a row is a sum.
-template <class Rule>
-inline constexpr bool is_tiled = Rule::look != num::row_look::greatest&& Rule::has_sums;
-
-// Operands of which a thread holds its elements: those of sums. A third one that may be absent, often the same for all rows, is read
-// again.
-template <class Rule>
-inline constexpr int held_of = Rule::summed > 2 && has_more<Rule> ? Rule::required : Rule::summed;
-// Elements that a thread holds, of `held` operands.
-constexpr int most_per_thread(int held) { return held > 2 ? 16 : 32; }
-// The same where factors are of another format: no choice, as kernels take long to compile.
-inline constexpr int per_thread_of_mixed = 16;
-inline constexpr int row_threads = 256;  // of a block, but in the late tiers
-inline constexpr int row_warps = row_threads / 32;
-
-inline constexpr std::int64_t long_chunk = 8192;  // elements of a row per block, where a row has more than a cluster
-inline constexpr std::int64_t tile_chunk = 1024;  // the same of rows side by side
-inline constexpr std::int64_t late_chunk = 4096;  // the same of the late tiers
-// The same where there are few rows. Speed alone: a launch or two against what 128 threads take for so many elements.
-inline constexpr std::int64_t most_of_few = 2048;
-inline constexpr int late_threads = 128;  // of a block, in the late tiers and of few rows
 
 }  // namespace repdl::cuda

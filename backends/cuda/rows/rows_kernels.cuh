@@ -511,9 +511,7 @@ void launch_in_clusters(const job& j, unsigned grid, int cluster, const row_geom
 
 template <op_id Op, class T, class F, int Per>
 void launch_registers(const row_geometry& g, bool packed, const job& j) {
-  const std::int64_t blocks = ceil_div(g.rows, threads / g.team) * g.cluster;
-  const auto cluster = static_cast<unsigned>(g.cluster);
-  const unsigned grid = grid_for(j.device, blocks, 24) / cluster * cluster;
+  const unsigned grid = register_grid(g, j.device);
   if (!packed) return launch_in_clusters<row_kernel<Op, T, F, Per, false, false>>(j, grid, g.cluster, g);
   with_lines<Op, T>(
       g, [&]<bool Lines>() { launch_in_clusters<row_kernel<Op, T, F, Per, true, Lines>>(j, grid, g.cluster, g); });

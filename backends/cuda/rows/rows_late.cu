@@ -383,7 +383,7 @@ void run_few_rows(const row_geometry& g, const job& j) {
   if (g.rows == 0) return;
   ops::for_row_operation(g.op, [&]<class Op>() {
     using rule = row_rule<Op::id>;
-    // Rows with targets are never few (rows.cu); of a rule of several operands probabilities may stand in their place.
+    // Rows with targets are never few (rows_cut.cpp); of a rule of several operands probabilities may stand in their place.
     if constexpr (rule::inputs.target < 0 || num::elements_of<rule> != 1) {
       launch_kernel<few_kernel<Op::id>>(j, g.rows, threads, 0, g, j.counters);
     }

@@ -9,7 +9,7 @@
 //   scatter_long     ... and a block for each of those targets, which joins its chunks' sums
 //   scatter_settle   what is left open: a block for each element adds up integers
 // Indices out of range have no target and are counted.
-#include "backends/cuda/core/axes.cuh"
+#include "backends/cuda/core/axes.hpp"
 #include "backends/cuda/core/launch.cuh"
 #include "librepdl/ops/sums/scatter.hpp"
 

@@ -11,7 +11,7 @@
 // Numbers of 512 bits and more lie in shared memory: on the threads' stacks they would take gigabytes of the device's.
 #pragma once
 
-#include "backends/cuda/core/axes.cuh"
+#include "backends/cuda/core/axes.hpp"
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/step/step.cuh"
 #include "librepdl/ops/steps/step_adamw.hpp"

@@ -8,7 +8,8 @@
 
 #include <cstdint>
 
-#include "backends/cuda/core/drivers.hpp"
+#include "backends/cuda/core/device.hpp"
+#include "librepdl/plan/plans.hpp"
 
 namespace repdl::cuda {
 
@@ -36,6 +37,7 @@ struct strided_axes {
     for (int d = 0; d < rank; ++d) stride[operand][d] = strides[static_cast<std::size_t>(rank - 1 - d)];
   }
 
+#if defined(__CUDACC__)
   // The offsets of operands First, First + 1, ... at a row-major index. Index is 32 bits wide where the number of
   // elements allows it, for the divisions.
   template <int First = 0, class Index, int N>
@@ -68,9 +70,7 @@ struct strided_axes {
     locate<Operand>(index, at);
     return at[0];
   }
+#endif
 };
-
-// Whether 32 bits hold every index below `count`.
-constexpr bool fits_32_bits(std::int64_t count) { return count < std::int64_t{1} << 31; }
 
 }  // namespace repdl::cuda

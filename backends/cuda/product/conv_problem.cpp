@@ -1,14 +1,11 @@
-// conv2d and its gradients: a plan becomes the products of conv.hpp, which are computed in binary64 (conv_product.cu),
-// repaired where that leaves an output undecided (conv_repair.cu), or computed as a chain (conv_chain.cu).
+// conv2d and its gradients as the products of conv.hpp.
+#include <algorithm>
 #include <numeric>
 
-#include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/product/conv.hpp"
 
-namespace repdl::cuda {
+namespace repdl::cuda::conv {
 namespace {
-
-using namespace conv;
 
 std::int64_t magnitude(std::int64_t x) { return x < 0 ? -x : x; }
 
@@ -214,10 +211,12 @@ bool merging_pays(const problem& p, const plan::conv_plan& c) {
     return false;
   const std::int64_t columns = std::max<std::int64_t>(c.n * ceil_div(c.h, c.stride.h) * ceil_div(c.w, c.stride.w), 1);
   const auto cost = [&](std::int64_t rows, std::int64_t taps) {
-    return conv::tile_cost(rows, columns) * static_cast<double>(taps);
+    return tile_cost(rows, columns) * static_cast<double>(taps);
   };
   return cost(phases * c.c, union_of_taps(p.axis_h).count * union_of_taps(p.axis_w).count) < cost(c.c, c.kh * c.kw);
 }
+
+}  // namespace
 
 problem describe(const plan::conv_plan& c) {
   problem p{};
@@ -256,6 +255,8 @@ problem describe(const plan::conv_plan& c) {
 }
 
 // ------------------------------------------------------------------------------------------------- how to load
+
+namespace {
 
 struct sizes3 {
   std::int64_t d[3];
@@ -311,6 +312,8 @@ bool quads(const operand& t, const side& fast, const sizes3& fast_sizes, const s
   return y.low >= 0 && y.high < t.h && x.low >= 0 && x.high < t.w;
 }
 
+}  // namespace
+
 loading plan_loading(const problem& p, const plan::conv_plan& c) {
   view v = p.base;
   if (p.phased) {  // the sizes only have to tell which indices vary
@@ -334,8 +337,7 @@ loading plan_loading(const problem& p, const plan::conv_plan& c) {
   return l;
 }
 
-// Whether the product kernel's 32-bit indices and coordinates suffice.
-bool within_reach(const plan::conv_plan& c, const problem& p) {
+bool within_reach(const problem& p, const plan::conv_plan& c) {
   const std::int64_t largest = greatest_coordinate;
   const auto fits = [&](std::int64_t a, std::int64_t b) { return a < largest && b < largest && a * b < largest; };
   return p.k < (std::int64_t{1} << 34) && c.n < largest && c.c < largest && c.o < largest && c.h < largest &&
@@ -345,40 +347,4 @@ bool within_reach(const plan::conv_plan& c, const problem& p) {
          c.kh * c.dilation.h + c.h + c.top < largest / 2 && c.kw * c.dilation.w + c.w + c.left < largest / 2;
 }
 
-class conv_work final : public planned {
- public:
-  conv_work(const plan::conv_plan& c, const problem& p, const loading& l, const job& given)
-      : planned(given), p_(p), s_(plan_product(p, j.device)), l_(l), within_reach_(within_reach(c, p)) {
-    take_marks(p_, space);
-    take_workspace(s_, space);
-    if (p_.first_tier > tier::double_double) p_.marks.capacity = 0;
-  }
-
- private:
-  void enqueue() override {
-    clear_marks(p_, j);
-    if (within_reach_) {
-      run_product(p_, s_, l_, j);
-    } else {
-      mark_all(p_, j);
-    }
-    repair(p_, j);
-  }
-
-  problem p_;
-  schedule s_;
-  const loading l_;
-  const bool within_reach_;
-};
-
-}  // namespace
-
-void prepare(const plan::conv_plan& c, const job& j, dispatch::task& t) {
-  problem p = describe(c);
-  p.first_tier = j.first_tier;
-  const loading l = plan_loading(p, c);
-  if (c.accumulate == accumulate::fma_chain) return prepare_chain(p, l, j, t);
-  t.emplace<conv_work>(c, p, l, j);
-}
-
-}  // namespace repdl::cuda
+}  // namespace repdl::cuda::conv

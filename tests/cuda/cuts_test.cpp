@@ -1,0 +1,789 @@
+// How the CUDA backend cuts calls (backends/cuda/*/*_cut.hpp): functions of a plan and a device, which run here without one. Every term
+// of every result is somebody's, once; launches are within the limits of devices; what is to be fast on a device is.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <random>
+#include <vector>
+
+#include "backends/cuda/product/conv_cut.hpp"
+#include "backends/cuda/product/matmul_cut.hpp"
+#include "backends/cuda/reduce/reduce_cut.hpp"
+#include "backends/cuda/rows/rows_cut.hpp"
+#include "librepdl/ops/rows/rules.hpp"
+
+namespace {
+
+using namespace repdl;
+using namespace repdl::cuda;
+using ops::op_id;
+
+constexpr std::int64_t most_blocks = INT32_MAX;  // of a grid
+constexpr std::int64_t huge = std::int64_t{1} << 40;
+
+properties device_of(int multiprocessors, int capability = 90, dispatch::kernel_choice choice = {}) {
+  return {0, multiprocessors, capability, choice};
+}
+dispatch::kernel_choice wide_choice() {
+  dispatch::kernel_choice c{};
+  c.wide = true;
+  return c;
+}
+constexpr int small_and_large[] = {1, 16, 132};
+
+// An address that nobody reads. Operand i begins `beyond` bytes after a multiple of 4096.
+const void* address(int i, int beyond = 0) {
+  return reinterpret_cast<const void*>(std::uintptr_t{4096} * static_cast<std::uintptr_t>(i + 1) +
+                                       static_cast<std::uintptr_t>(beyond));
+}
+
+// [0, count) in chunks: all of it, and no chunk empty.
+void check_chunks(std::int64_t count, std::int64_t chunks, std::int64_t chunk) {
+  CAPTURE(count);
+  CAPTURE(chunks);
+  CAPTURE(chunk);
+  REQUIRE(chunks >= 1);
+  CHECK(chunks * chunk >= count);
+  CHECK((chunks == 1 || (chunks - 1) * chunk < count));
+}
+
+// ------------------------------------------------------------------------------------------------------------ reductions
+
+// outputs x length numbers, rows or columns side by side.
+plan::reduce_plan reduction(op_id op, dtype type, std::int64_t outputs, std::int64_t length, bool columns = false) {
+  plan::reduce_plan p{};
+  p.op = op;
+  p.type = type;
+  p.inputs = op == op_id::dot || op == op_id::prelu_weight_backward ? 2 : 1;
+  p.kept_rank = outputs == 1 ? 0 : 1;
+  p.reduced_rank = length == 1 ? 0 : 1;
+  p.outputs = outputs;
+  p.length = length;
+  p.kept_shape[0] = outputs;
+  p.reduced_shape[0] = length;
+  for (int k = 0; k < p.inputs; ++k) {
+    p.in[k].data = address(k);
+    p.in[k].kept_stride[0] = columns ? 1 : length;
+    p.in[k].reduced_stride[0] = columns ? outputs : 1;
+  }
+  p.out = const_cast<void*>(address(3));
+  p.out_stride[0] = 1;
+  return p;
+}
+
+void check_launch(const plan::reduce_plan& p, const reduce_geometry& g, const properties& device) {
+  CAPTURE(p.outputs);
+  CAPTURE(p.length);
+  CAPTURE(device.multiprocessors);
+  if (g.columns) {  // chunk i has terms i, i + chunks, ..
+    CHECK(g.team == 1);
+    CHECK(g.chunks >= 1);
+    CHECK(g.chunks <= std::max<std::int64_t>(1, p.length));
+  } else {
+    CHECK((g.team == reduce_threads || (g.team <= 32 && (g.team & (g.team - 1)) == 0)));
+    check_chunks(p.length, g.chunks, g.chunk_length);
+    // A chunk is at least what its team loads at once.
+    if (g.chunks > 1) CHECK(g.chunk_length >= std::int64_t{g.team} * loaded_terms(size_of(p.type), p.inputs));
+  }
+  CHECK(g.small == (!device.choice.wide && p.outputs < (1ll << 31) && p.length < (1ll << 31)));
+  // Results of parts have room: the device is filled, but no more.
+  if (g.chunks > 1) CHECK(p.outputs * g.chunks <= std::int64_t{device.multiprocessors} * 2048);
+  for (const int resident : {1, 8}) {
+    const std::int64_t blocks = item_blocks(g, resident, device);
+    CHECK(blocks >= 1);
+    CHECK(blocks <= std::int64_t{device.multiprocessors} * 4 * resident);
+    const std::int64_t threads = p.outputs * g.chunks * g.team / (g.paired ? 2 : 1);
+    CHECK(blocks <= std::max<std::int64_t>(1, ceil_div(threads, reduce_threads)));  // none without work
+  }
+}
+
+TEST_SUITE_BEGIN("portable");
+
+TEST_CASE("cuts of reductions: every term is somebody's, and launches are within limits") {
+  for (const op_id op : {op_id::sum, op_id::dot, op_id::max}) {
+    for (const dtype type : {dtype::f32, dtype::bf16}) {
+      for (const bool columns : {false, true}) {
+        for (const std::int64_t outputs : {std::int64_t{1}, std::int64_t{2}, std::int64_t{33}, std::int64_t{264},
+                                           std::int64_t{100003}, std::int64_t{1} << 31, huge}) {
+          for (const std::int64_t length : {std::int64_t{0}, std::int64_t{1}, std::int64_t{31}, std::int64_t{33},
+                                            std::int64_t{2049}, std::int64_t{262145}, std::int64_t{1} << 31, huge}) {
+            for (const int multiprocessors : small_and_large) {
+              for (const bool wide : {false, true}) {
+                const plan::reduce_plan p = reduction(op, type, outputs, length, columns);
+                const properties d = device_of(multiprocessors, 90, wide ? wide_choice() : dispatch::kernel_choice{});
+                const reduce_cut c = cut_reduction(p, d);
+                if (outputs < huge || length < huge) check_launch(p, c.first, d);
+                if (c.is_few) {
+                  CHECK(op != op_id::max);
+                  CHECK(!wide);
+                  CHECK(outputs <= most_blocks);  // a block each
+                  CHECK(c.repair.team == 0);
+                  CHECK((c.first.chunks > 1 || c.first.team == reduce_threads));
+                } else if (op != op_id::max) {
+                  check_launch(p, c.repair, d);
+                  CHECK(!c.repair.columns);
+                  CHECK(c.repair.team >= 32);
+                  CHECK(c.repair.words >= 1);
+                  CHECK(c.repair.words <= 32);
+                  CHECK(repair_grid(c.repair, d) <= static_cast<unsigned>(multiprocessors * repair_blocks));
+                }
+                CHECK(c.chunks() >= c.first.chunks);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("cuts of reductions: few long sums are cut, many short ones are not") {
+  const auto first = [](std::int64_t outputs, std::int64_t length, int multiprocessors, bool columns = false) {
+    return cut_reduction(reduction(op_id::sum, dtype::f32, outputs, length, columns), device_of(multiprocessors)).first;
+  };
+  // One long sum: all multiprocessors have a part, of a block each, and a device with fewer cuts it into fewer.
+  CHECK(first(1, std::int64_t{1} << 26, 132).chunks >= 132);
+  CHECK(first(1, std::int64_t{1} << 26, 132).team == reduce_threads);
+  CHECK(first(1, std::int64_t{1} << 26, 1).chunks == 8);
+  for (const bool columns : {false, true}) {
+    CHECK(first(1 << 20, 200, 132, columns).chunks == 1);
+    CHECK(first(1 << 20, 200, 1, columns).chunks == 1);
+    CHECK(first(100, 1 << 20, 132, columns).chunks > 1);
+    CHECK(first(100, 1 << 20, 132, columns).columns == columns);
+  }
+  std::int64_t former = 0;
+  for (int multiprocessors = 1; multiprocessors <= 256; multiprocessors *= 2) {
+    const std::int64_t chunks = first(3, 10000000, multiprocessors).chunks;
+    CHECK(chunks >= former);
+    former = chunks;
+  }
+  // The shorter the rows, the fewer lanes for each.
+  CHECK(first(1 << 20, 32, 132).team == 1);
+  CHECK(first(1 << 20, 300, 132).team == 8);
+  CHECK(first(1 << 20, 5000, 132).team == 32);
+  CHECK(first(1 << 20, 40000, 132).team == reduce_threads);
+  // Rows of fewer than 32 terms take a thread, wherever they lie.
+  CHECK(first(1 << 20, 31, 132).columns);
+}
+
+TEST_CASE("cuts of reductions: few sums are a block's each, but not where numbers are to be wide, or rows are long") {
+  const auto is_few = [](op_id op, std::int64_t outputs, std::int64_t length, const properties& d) {
+    return cut_reduction(reduction(op, dtype::f32, outputs, length), d).is_few;
+  };
+  CHECK(is_few(op_id::sum, 264, 1000, device_of(132)));
+  CHECK(!is_few(op_id::sum, 265, 1000, device_of(132)));
+  CHECK(!is_few(op_id::sum, 264, 1000, device_of(131)));
+  CHECK(!is_few(op_id::max, 1, 1000, device_of(132)));
+  CHECK(!is_few(op_id::sum, 264, 1000, device_of(132, 90, wide_choice())));
+  CHECK(is_few(op_id::sum, 1, 262144, device_of(132)));
+  CHECK(!is_few(op_id::sum, 1, 262145, device_of(132)));
+  // Short ones are read once, longer ones in chunks.
+  CHECK(cut_reduction(reduction(op_id::sum, dtype::f32, 4, 16384), device_of(132)).first.chunks == 1);
+  CHECK(cut_reduction(reduction(op_id::sum, dtype::f32, 4, 16385), device_of(132)).first.chunks > 1);
+}
+
+TEST_CASE("cuts of reductions: loads of 16 bytes need their alignment") {
+  const auto cut = [](plan::reduce_plan p) { return cut_reduction(p, device_of(132)).first; };
+  const plan::reduce_plan aligned = reduction(op_id::sum, dtype::f32, 4096, 4096);
+  CHECK(cut(aligned).packed);
+  CHECK(cut(aligned).side_by_side);
+  plan::reduce_plan p = aligned;
+  p.in[0].data = address(0, 4);
+  CHECK(!cut(p).packed);
+  CHECK(cut(p).side_by_side);
+  p = aligned;
+  p.in[0].kept_stride[0] = 4098;
+  CHECK(!cut(p).packed);
+  CHECK(cut(p).side_by_side);
+  p = aligned;
+  p.in[0].reduced_stride[0] = 2;
+  CHECK(!cut(p).packed);
+  CHECK(!cut(p).side_by_side);
+  // 8 numbers of 16 bits.
+  p = reduction(op_id::sum, dtype::f16, 4096, 4100);
+  CHECK(!cut(p).packed);
+  p = reduction(op_id::sum, dtype::f16, 4096, 4104);
+  CHECK(cut(p).packed);
+  // Columns of 16 bits in pairs.
+  const plan::reduce_plan pairs = reduction(op_id::sum, dtype::f16, 4096, 4096, true);
+  CHECK(cut(pairs).paired);
+  p = pairs;
+  p.in[0].data = address(0, 2);
+  CHECK(!cut(p).paired);
+  CHECK(!cut(reduction(op_id::sum, dtype::f16, 4095, 4096, true)).paired);
+  CHECK(!cut(reduction(op_id::sum, dtype::f32, 4096, 4096, true)).paired);
+  CHECK(!cut(reduction(op_id::dot, dtype::f16, 4096, 4096, true)).paired);
+}
+
+// -------------------------------------------------------------------------------------------------------------- products
+
+plan::matmul_plan product_of(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batches = 1) {
+  plan::matmul_plan p{};
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  p.batches = batches;
+  p.batch_rank = batches == 1 ? 0 : 1;
+  p.batch_shape[0] = batches;
+  p.a = {address(0), {m * k + 1}, k, 1};
+  p.b = {address(1), {k * n + 1}, n, 1};
+  p.out = const_cast<void*>(address(2));
+  return p;
+}
+
+TEST_CASE("cuts of products: panels, parts of them and blocks of k cover the operands") {
+  for (const std::int64_t m : {1, 64, 65, 1000, 100000}) {
+    for (const std::int64_t n : {1, 128, 129, 70000}) {
+      for (const std::int64_t k : {std::int64_t{0}, std::int64_t{1}, std::int64_t{16}, std::int64_t{257},
+                                   std::int64_t{100000}, greatest_k, greatest_k + 1, huge}) {
+        for (const int multiprocessors : small_and_large) {
+          for (const std::int64_t batches : {1, 7}) {
+            const product_cut c = cut_product(product_of(m, n, k, batches), device_of(multiprocessors));
+            CAPTURE(m);
+            CAPTURE(n);
+            CAPTURE(k);
+            CAPTURE(multiprocessors);
+            for (const bool second : {false, true}) {
+              const operand_cut& o = c.operand[second];
+              const std::int64_t rows = second ? n : m;
+              const int tile = second ? c.tile().cols : c.tile().rows;
+              CHECK(o.row_panels * panel_rows % tile == 0);
+              CHECK(o.row_panels * panel_rows >= rows);
+              CHECK(o.row_panels * panel_rows - rows < tile);
+              CHECK(o.batches == batches);
+              // No part is without a step of its own, and all together are not many more than the device runs.
+              CHECK(o.splits >= 1);
+              CHECK(o.splits <= std::max<std::int64_t>(1, ceil_div(k, pack_k)));
+              CHECK((o.splits == 1 || o.row_panels * o.batches * o.splits <= multiprocessors * 8));
+            }
+            CHECK(c.k_panels * panel_k >= k);
+            CHECK(c.k_panels * panel_k - k < panel_k);
+            CHECK(c.block_panels >= 1);
+            CHECK(c.block_panels <= 16);
+            const std::int64_t blocks = ceil_div(c.k_panels, c.block_panels);
+            CHECK(c.height >= c.block_panels * panel_k + blocks);  // a chain of a block's, and the blocks
+            CHECK(c.is_proved == (k <= greatest_k));
+            CHECK((!c.is_proved || c.height <= greatest_height));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("cuts of products: large tiles where they fill the device") {
+  const auto large = [](std::int64_t m, std::int64_t n, int multiprocessors, std::int64_t batches = 1) {
+    return cut_product(product_of(m, n, 512, batches), device_of(multiprocessors)).large;
+  };
+  CHECK(large(4096, 4096, 132));
+  CHECK(!large(512, 512, 132));
+  CHECK(large(512, 512, 1));
+  CHECK(!large(64, 128, 1));
+  CHECK(large(64, 128, 132, 198));
+  CHECK(!large(64, 128, 132, 197));
+  for (const int multiprocessors : small_and_large) {
+    bool former = false;
+    for (std::int64_t m = 1; m <= 1 << 20; m *= 2) {
+      const bool now = large(m, 300, multiprocessors);
+      CHECK(now >= former);
+      former = now;
+    }
+    CHECK(former);
+  }
+}
+
+TEST_CASE("cuts of products: a matrix that every batch uses is packed once") {
+  plan::matmul_plan p = product_of(100, 100, 100, 12);
+  p.b.batch_stride[0] = 0;
+  const product_cut c = cut_product(p, device_of(132));
+  CHECK(c.operand[0].batches == 12);
+  CHECK(c.operand[1].batches == 1);
+}
+
+TEST_CASE("cuts of products: small ones, and few outputs of long sums, are dot products") {
+  CHECK(goes_by_dots(product_of(128, 128, 128), false));
+  CHECK(!goes_by_dots(product_of(128, 128, 128), true));  // a self-test's product is one
+  CHECK(!goes_by_dots(product_of(129, 128, 128), false));
+  CHECK(!goes_by_dots(product_of(1024, 1024, 0), false));
+  for (const bool self_test : {false, true}) {
+    CHECK(goes_by_dots(product_of(64, 64, 8192), self_test));
+    CHECK(goes_by_dots(product_of(64, 64, huge), self_test));
+    CHECK(!goes_by_dots(product_of(64, 64, 8191), self_test));
+    CHECK(!goes_by_dots(product_of(65, 1, 1 << 20), self_test));
+    CHECK(!goes_by_dots(product_of(64, 64, 8192, 2), self_test));
+    CHECK(goes_by_dots(product_of(16, 16, 8192, 1000), self_test));
+    plan::matmul_plan scaled = product_of(8, 8, 8192);
+    scaled.alpha = 2;
+    CHECK(!goes_by_dots(scaled, self_test));
+  }
+}
+
+TEST_CASE("cuts of products: warps that repair look at no more than a row's bits") {
+  for (const int multiprocessors : small_and_large) {
+    int former = 1;
+    for (std::int64_t rows = 1; rows <= huge; rows *= 4) {
+      for (const std::int64_t bytes : {4, 16, 32, 4096}) {
+        const int span = repair_span(rows, bytes, device_of(multiprocessors));
+        CHECK(span >= 1);
+        CHECK(span <= std::min<std::int64_t>(32, bytes));
+      }
+      const int span = repair_span(rows, 4096, device_of(multiprocessors));
+      CHECK(span >= former);
+      former = span;
+    }
+    CHECK(former == 32);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------- convolutions
+
+dispatch::kernel_choice tiles(int tile, bool split) {
+  dispatch::kernel_choice c{};
+  c.tile = tile;
+  c.split = split;
+  return c;
+}
+
+TEST_CASE("cuts of convolutions: every tile is some block's, or some parts'") {
+  using namespace conv;
+  for (const std::int64_t m : {1, 16, 17, 64, 512}) {
+    for (const std::int64_t n : {1, 32, 257, 3136, 200704}) {
+      for (const std::int64_t k : {std::int64_t{0}, std::int64_t{1}, std::int64_t{27}, std::int64_t{576},
+                                   std::int64_t{200704}, std::int64_t{1} << 33}) {
+        for (const std::int64_t products : {1, 4, 512}) {
+          for (const int multiprocessors : small_and_large) {
+            const properties d = device_of(multiprocessors);
+            const product_size p{m, n, k, products};
+            const schedule s = plan_product(p, d);
+            CAPTURE(m);
+            CAPTURE(n);
+            CAPTURE(k);
+            CAPTURE(products);
+            CAPTURE(multiprocessors);
+            REQUIRE(s.tile >= 0);
+            REQUIRE(s.tile < tile_kinds);
+            const tile_figures& f = tile_shapes[s.tile];
+            CHECK(s.row_tiles == ceil_div(m, f.rows));
+            CHECK(s.col_tiles == ceil_div(n, f.cols));
+            CHECK(s.whole >= 0);
+            CHECK(s.split >= 0);
+            CHECK(s.whole + s.split == s.row_tiles * s.col_tiles * products);
+            CHECK((s.split > 0) == (s.parts > 1));
+            CHECK(s.parts >= 1);
+            CHECK(s.parts <= 256);
+            const std::int64_t panels = std::max<std::int64_t>(1, ceil_div(k, conv::panel_k));
+            const std::int64_t slots = std::int64_t{multiprocessors} * f.blocks;
+            if (s.split > 0) {
+              CHECK(panels / s.parts >= 4);           // what a part costs is worth it
+              CHECK(s.split * s.parts <= 4 * slots);  // sums of parts have room
+              CHECK(s.whole % slots == 0);            // the others are full waves
+              CHECK(s.split < 2 * slots);
+            }
+            CHECK(s.whole + s.split * s.parts <= most_blocks);
+            // A sum passes a block's chain, the blocks of a part, and the parts.
+            const std::int64_t part = ceil_div(panels, s.whole == 0 ? s.parts : 1);
+            CHECK(s.height >= conv::panel_k * block_panels + ceil_div(part, block_panels) + s.parts);
+            CHECK((!is_proved(s, k) || part * conv::panel_k <= (1 << 23) + conv::panel_k));
+            CHECK((k > 1 << 23 || is_proved(s, k)));
+
+            for (int tile = 0; tile < tile_kinds; ++tile) {
+              const schedule whole = plan_product(p, device_of(multiprocessors, 90, tiles(tile, false)));
+              CHECK(whole.tile == tile);
+              CHECK(whole.split == 0);
+              if (panels < 8) continue;
+              const tile_figures& g = tile_shapes[tile];
+              const schedule split = plan_product(p, device_of(multiprocessors, 90, tiles(tile, true)));
+              const std::int64_t all = ceil_div(m, g.rows) * ceil_div(n, g.cols) * products;
+              if (all % (std::int64_t{multiprocessors} * g.blocks) == 0) continue;  // full waves: nothing to be split
+              CHECK(split.tile == tile);
+              CHECK(split.split > 0);
+              CHECK(split.whole + split.split == all);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("cuts of convolutions: the shape of the outputs decides the tiles, idle multiprocessors the parts") {
+  using namespace conv;
+  const auto plan = [](std::int64_t m, std::int64_t n, std::int64_t k, int multiprocessors) {
+    return plan_product({m, n, k, 1}, device_of(multiprocessors));
+  };
+  CHECK(plan(512, 100352, 576, 132).tile == wide_tiles);
+  CHECK(plan(16, 100352, 576, 132).tile == flat_tiles);
+  CHECK(plan(8, 16, 27, 132).tile == small_tiles);
+  CHECK(plan(64, 64, 576, 1).tile == square_tiles);
+  // Few outputs of long sums are split, and more so on a larger device; many outputs are not.
+  CHECK(plan(64, 64, 1 << 20, 132).parts > plan(64, 64, 1 << 20, 16).parts);
+  CHECK(plan(64, 64, 1 << 20, 16).parts > 1);
+  CHECK(plan(64, 64, 64, 132).parts == 1);
+  CHECK(plan(512, 1003520, 576, 132).split <= 2 * 132 * 2);
+}
+
+TEST_CASE("cuts of convolutions: proved up to some sizes, and no further") {
+  using namespace conv;
+  schedule s{};
+  s.parts = 1;
+  s.whole = 1;
+  s.height = 1 << 20;
+  CHECK(is_proved(s, 1 << 23));
+  CHECK(!is_proved(s, (1 << 23) + 1));
+  s.height = (1 << 20) + 1;
+  CHECK(!is_proved(s, 1));
+  s = {};
+  s.parts = 4;
+  s.split = 1;  // all in parts
+  CHECK(is_proved(s, 4 << 23));
+  CHECK(!is_proved(s, (4 << 23) + 1));
+  s.whole = 1;
+  CHECK(!is_proved(s, 4 << 23));
+}
+
+TEST_CASE("cuts of convolutions: what merged phases cost grows with their rows and columns") {
+  for (std::int64_t m = 1; m < 300; m += 7) {
+    for (std::int64_t n = 1; n < 600; n += 31) {
+      CHECK(conv::tile_cost(m, n) > 0);
+      CHECK(conv::tile_cost(m + 7, n) >= conv::tile_cost(m, n));
+      CHECK(conv::tile_cost(m, n + 31) >= conv::tile_cost(m, n));
+    }
+  }
+  CHECK(conv::tile_cost(64, 1 << 20) < 2.1 * conv::tile_cost(64, 1 << 19));
+  CHECK(conv::tile_cost(1, 1) == conv::tile_cost(16, 32));  // the least tile
+  CHECK(conv::tile_cost(17, 32) == 2 * conv::tile_cost(16, 32));
+}
+
+TEST_CASE("cuts of convolutions: lists of what is undecided") {
+  for (const std::int64_t outputs : {std::int64_t{1}, std::int64_t{5000}, std::int64_t{1} << 30, huge}) {
+    for (const std::int64_t k : {std::int64_t{0}, std::int64_t{4095}, std::int64_t{4096}, std::int64_t{1} << 33}) {
+      const conv::repair_cut c = conv::cut_repair({1, outputs, k, 1});
+      CHECK((c.chunks > 1) == (k >= 4096));
+      CHECK(c.chunks >= 1);
+      CHECK(c.chunks <= 256);
+      CHECK((c.chunks == 1 || k / c.chunks >= 2048));
+      CHECK(c.capacity >= 64);
+      CHECK(c.capacity * c.chunks <= 1 << 20);
+    }
+  }
+}
+
+TEST_CASE("cuts of convolutions: tiles of chains are small where outputs are few") {
+  const auto width = [](std::int64_t m, std::int64_t n, std::int64_t products, int multiprocessors) {
+    return conv::chain_width({m, n, 9, products}, device_of(multiprocessors));
+  };
+  CHECK(width(512, 100352, 1, 132) == 8);
+  CHECK(width(64, 100352, 1, 132) == 4);
+  CHECK(width(32, 100352, 1, 132) == 2);
+  CHECK(width(5, 110, 1, 132) == 1);
+  CHECK(width(5, 110, 1, 1) == 2);
+  for (const int multiprocessors : small_and_large) {
+    int former = 1;
+    for (std::int64_t products = 1; products <= huge; products *= 2) {
+      const int now = width(200, 200, products, multiprocessors);
+      CHECK(now >= former);
+      former = now;
+    }
+    CHECK(former == 8);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------------------ rows
+
+struct row_call {
+  std::int64_t rows, length;
+  dtype type = dtype::f32;
+  bool columns = false;            // rows lie side by side
+  int beyond = 0;                  // bytes from an aligned address
+  bool targets = false;            // there are, where the rule has some
+  bool factors = true;             // likewise: of the call's type
+  dtype factor_type = dtype::f32;  // but for these
+  bool is_whole = false;
+  tier first = tier::proved;
+  int bits = 512;
+};
+
+struct cut_of_rows {
+  row_facts rule;
+  row_layout g;
+  row_cut cut;
+};
+
+template <class Rule>
+cut_of_rows cut_call(op_id op, const row_call& c, const properties& d) {
+  cut_of_rows r{row_facts_of<Rule>(c.is_whole), {}, {}};
+  plan::row_plan p{};
+  p.op = op;
+  p.kept_rank = c.rows == 1 ? 0 : 1;
+  p.reduced_rank = c.length == 1 ? 0 : 1;
+  p.rows = c.rows;
+  p.length = c.length;
+  p.kept_shape[0] = c.rows;
+  p.reduced_shape[0] = c.length;
+  const plan::row_plan::strides of_elements{{c.columns ? 1 : c.length}, {c.columns ? c.rows : 1}};
+  const plan::row_plan::strides of_rows{{1}, {0}};
+  for (int k = 0; k < r.rule.elements; ++k) {
+    const int i = r.rule.element[k];
+    const bool is_factor = k >= r.rule.required && k < r.rule.formatted;
+    if (is_factor && !c.factors) continue;
+    p.in[i] = address(i, k < r.rule.formatted ? c.beyond : 0);
+    p.in_type[i] = k >= r.rule.formatted ? dtype::f32 : is_factor && r.rule.has_factors ? c.factor_type : c.type;
+    p.in_stride[i] = of_elements;
+    if (is_factor) p.in_stride[i].kept = {};  // weights are the same for all rows
+  }
+  for (const int i : {r.rule.g, r.rule.top, r.rule.former[0], r.rule.former[1]}) {
+    if (i < 0) continue;
+    p.in[i] = address(i);
+    p.in_type[i] = dtype::f32;
+    p.in_stride[i] = of_rows;
+  }
+  if (r.rule.target >= 0 && c.targets) {
+    p.in[r.rule.target] = address(r.rule.target);
+    p.in_stride[r.rule.target] = of_rows;
+  }
+  for (int k = 0; k < plan::row_plan::most_outputs; ++k) {
+    p.out[k] = const_cast<void*>(address(10 + k, k == 0 && r.rule.per_element ? c.beyond : 0));
+    p.out_type[k] = c.type;
+    p.out_stride[k] = k == 0 && r.rule.per_element ? of_elements : of_rows;
+  }
+  r.cut = cut_rows(r.g, p, r.rule, d, c.first, c.bits);
+  return r;
+}
+// f(number, its rule's type) for every row operation.
+template <class F>
+void for_row_rules(F&& f) {
+  ops::for_each_structured([&]<class Op>() {
+    ops::for_row_operation(Op::id, [&]<class Row>() {
+      if constexpr (Row::id == Op::id) f.template operator()<num::row_rule<Row::id>>(Row::id);
+    });
+  });
+}
+template <op_id Op>
+cut_of_rows cut_call(const row_call& c, const properties& d) {
+  return cut_call<num::row_rule<Op>>(Op, c, d);
+}
+
+void check_cut(const cut_of_rows& r, const row_call& c, const properties& d) {
+  const row_layout& g = r.g;
+  const row_cut& cut = r.cut;
+  const bool mixed = g.factor_type != g.type;
+  const int most = most_per_thread(r.rule.held);
+  CAPTURE(ops::structured_row_of(g.op).name);
+  CAPTURE(c.rows);
+  CAPTURE(c.length);
+  CAPTURE(c.columns);
+  CAPTURE(d.multiprocessors);
+  CAPTURE(d.capability);
+  CHECK((g.team >= 1 && g.team <= row_threads && (g.team & (g.team - 1)) == 0));
+  CHECK((g.cluster >= 1 && (g.cluster & (g.cluster - 1)) == 0));
+  CHECK((g.cluster == 1 || cut.how == row_manner::registers));
+  std::int64_t own = 0;  // additions of a thread, at least
+  switch (cut.how) {
+    case row_manner::registers: {
+      own = cut.per_thread / r.rule.chains + 2;
+      // A thread each for all elements, and for those before the first place of four.
+      const std::int64_t room = c.length + (cut.packed && !g.aligned ? 3 : 0);
+      CHECK(std::int64_t{g.cluster} * g.team * cut.per_thread >= room);
+      CHECK((g.team == 1 || std::int64_t{g.cluster} * g.team / 2 * cut.per_thread < room));  // and not twice as many
+      CHECK((g.cluster == 1 || g.team == row_threads));
+      // There are kernels for so many.
+      CHECK((cut.per_thread == 8 || cut.per_thread == 16 || cut.per_thread == 32));
+      CHECK(cut.per_thread <= most);
+      if (mixed) CHECK(cut.per_thread == per_thread_of_mixed);
+      if (!mixed && most == 32 && r.rule.is_costly) CHECK(cut.per_thread != 16);
+      // And devices for such clusters.
+      CHECK(g.cluster <= (d.capability == 90 || d.capability / 10 == 10 ? 16 : 8));
+      CHECK((g.cluster == 1 || (d.capability >= 90 && !d.choice.wide)));
+      CHECK((g.cluster <= 4 || r.rule.looks));
+      if (c.rows == 0) break;
+      const unsigned grid = register_grid(g, d);
+      CHECK(grid >= static_cast<unsigned>(g.cluster));
+      CHECK(grid % static_cast<unsigned>(g.cluster) == 0);
+      CHECK(grid <= static_cast<unsigned>(std::max(d.multiprocessors * 24, g.cluster)));
+      break;
+    }
+    case row_manner::columns:
+      CHECK((c.columns || c.length == 0));
+      CHECK(c.rows >= std::int64_t{d.multiprocessors} * 32);
+      own = c.length / 4 + 4;
+      CHECK(cut.tracked > c.length);
+      break;
+    case row_manner::chunks: {
+      REQUIRE(g.chunk > 0);
+      const std::int64_t chunks = c.length <= g.chunk ? 1 : (c.length - 1) / g.chunk + 1;
+      check_chunks(c.length, chunks, g.chunk);
+      CHECK(g.chunk % row_threads == 0);
+      CHECK((!g.whole || chunks == 1));
+      CHECK((!g.tiled || !g.whole));
+      own = g.tiled ? g.chunk / row_warps : g.chunk / row_threads / (g.in_fours ? r.rule.chains : 1);
+      break;
+    }
+    case row_manner::few:
+      CHECK(c.rows <= d.multiprocessors);  // a block each
+      CHECK(c.length <= most_of_few);
+      CHECK(!d.choice.wide);
+      CHECK(!g.is_total);
+      own = ceil_div(c.length, late_threads);
+  }
+  const bool exact_totals = cut.how == row_manner::chunks && !g.tiled && r.rule.exact_totals;
+  CHECK(cut.additions >= own + (exact_totals ? 0 : 5 + row_warps));
+  CHECK(cut.tracked >= 5 + row_warps + c.length / (g.chunk * 32));
+  // Fours, and what lies beyond the last one, have places of 32 bits.
+  if (g.in_fours && !g.tiled) CHECK(c.length + 2 * g.chunk <= INT32_MAX);
+}
+
+TEST_CASE("cuts of rows: every element of every rule's rows is somebody's, and launches are within limits") {
+  int rules = 0;
+  for_row_rules([&]<class Rule>(op_id op) {
+    ++rules;
+    for (const std::int64_t rows : {std::int64_t{0}, std::int64_t{1}, std::int64_t{4}, std::int64_t{132},
+                                    std::int64_t{5000}, std::int64_t{1} << 32}) {
+      for (const std::int64_t length :
+           {std::int64_t{0}, std::int64_t{1}, std::int64_t{30}, std::int64_t{32}, std::int64_t{63}, std::int64_t{64},
+            std::int64_t{510}, std::int64_t{1000}, std::int64_t{2048}, std::int64_t{2049}, std::int64_t{8192},
+            std::int64_t{8193}, std::int64_t{32768}, std::int64_t{131072}, std::int64_t{131073}, std::int64_t{1} << 31,
+            huge}) {
+        for (const bool columns : {false, true}) {
+          for (const int multiprocessors : small_and_large) {
+            for (const int capability : {80, 90, 100, 120}) {
+              for (const int kind : {0, 1, 2, 3}) {
+                row_call c{rows, length};
+                c.columns = columns;
+                c.type = kind % 2 == 0 ? dtype::f32 : dtype::f16;
+                c.beyond = kind >= 2 ? 4 : 0;
+                c.targets = kind == 1;
+                c.factors = kind != 3;
+                c.is_whole = kind != 0;
+                c.factor_type = kind == 1 ? dtype::f32 : c.type;
+                const properties d =
+                    device_of(multiprocessors, capability, kind == 2 ? wide_choice() : dispatch::kernel_choice{});
+                check_cut(cut_call<Rule>(op, c, d), c, d);
+              }
+            }
+          }
+        }
+      }
+    }
+  });
+  CHECK(rules >= 15);
+}
+
+TEST_CASE("cuts of rows: who has them") {
+  const auto how = []<op_id Op>(const row_call& c, const properties& d = device_of(132)) {
+    return cut_call<Op>(c, d).cut.how;
+  };
+  const auto softmax = [&](const row_call& c, const properties& d = device_of(132)) {
+    return how.template operator()<op_id::softmax>(c, d);
+  };
+  using enum row_manner;
+  // Few short rows are one launch; not on a device with fewer multiprocessors, and not where numbers are to be wide.
+  CHECK(softmax({132, 2048}) == few);
+  CHECK(softmax({133, 2048}) == registers);
+  CHECK(softmax({132, 2049}) == registers);
+  CHECK(softmax({16, 2048}, device_of(1)) == registers);
+  CHECK(softmax({132, 2048}, device_of(132, 90, wide_choice())) == registers);
+  // As many elements as a cluster's registers, or a block's, have room for; longer rows in chunks.
+  CHECK(softmax({300, 131072}) == registers);
+  CHECK(softmax({300, 131073}) == chunks);
+  CHECK(softmax({300, 65536}, device_of(132, 120)) == registers);
+  CHECK(softmax({300, 65537}, device_of(132, 120)) == chunks);
+  CHECK(softmax({300, 4096}, device_of(132, 80)) == registers);
+  CHECK(softmax({300, 4097}, device_of(132, 80)) == chunks);
+  CHECK(softmax({300, 4097}, device_of(132, 90, wide_choice())) == chunks);
+  // Of rows side by side a thread has one each, if there are enough; a block of sums reads 32.
+  row_call beside{1 << 20, 100};
+  beside.columns = true;
+  CHECK(softmax(beside) == columns);
+  beside.rows = 1000;
+  CHECK(softmax(beside) == registers);
+  CHECK(softmax(beside, device_of(16)) == columns);
+  beside.length = 256;
+  CHECK(softmax(beside, device_of(16)) == columns);  // the greatest element is looked for
+  CHECK(how.template operator()<op_id::var_mean>(beside, device_of(16)) == chunks);
+  beside.length = 255;
+  CHECK(how.template operator()<op_id::var_mean>(beside, device_of(16)) == columns);
+}
+
+TEST_CASE("cuts of rows: threads and blocks of a row") {
+  const auto softmax = [&](std::int64_t rows, std::int64_t length, int beyond = 0) {
+    row_call c{rows, length};
+    c.beyond = beyond;
+    return cut_call<op_id::softmax>(c, device_of(132));
+  };
+  CHECK(softmax(100000, 8).g.team == 1);
+  CHECK(softmax(100000, 1000).g.team > 1);
+  CHECK(softmax(100000, 1000).g.cluster == 1);
+  CHECK(softmax(1000, 100000).g.cluster == 16);
+  int former = 1;
+  for (std::int64_t length = 1; length <= 131072; length *= 2) {
+    const row_layout g = softmax(1000, length).g;
+    CHECK(g.team * g.cluster >= former);
+    former = g.team * g.cluster;
+  }
+  // Elements from an odd place on need room for those before it.
+  CHECK(softmax(1000, 8).g.team == 1);
+  CHECK(softmax(1000, 8, 4).g.team == 2);
+  CHECK(softmax(1000, 8).g.aligned);
+  CHECK(!softmax(1000, 8, 4).g.aligned);
+  CHECK(softmax(1000, 8, 16).g.aligned);
+}
+
+TEST_CASE("cuts of rows: many long rows of norms are a block's each, and read twice") {
+  const auto norm = [](std::int64_t rows, std::int64_t length, int multiprocessors, bool factors) {
+    row_call c{rows, length};
+    c.factors = factors;
+    c.is_whole = true;
+    return cut_call<op_id::layer_norm>(c, device_of(multiprocessors)).g;
+  };
+  CHECK(norm(528, 8192, 132, false).whole);
+  CHECK(norm(528, 8192, 132, false).chunk == 8192);
+  CHECK(!norm(527, 8192, 132, false).whole);
+  CHECK(norm(527, 8192, 131, false).whole);
+  CHECK(!norm(528, 4096, 132, false).whole);
+  CHECK(!norm(528, 8192, 132, true).whole);  // weights of elements
+  CHECK(norm(528, 20000, 132, false).chunk == 3 * long_chunk);
+  // Of many chunks each is larger.
+  CHECK(norm(10, 1 << 20, 132, false).chunk == long_chunk);
+  CHECK(norm(100, 1 << 20, 132, true).chunk == 2 * long_chunk);
+  CHECK(norm(100, huge, 132, true).chunk == long_chunk);  // not in fours
+}
+
+TEST_CASE("cuts of rows: late levels that are to run") {
+  const auto levels = [](tier first, int bits, const properties& d = device_of(132)) {
+    row_call c{1000, 1000};
+    c.first = first;
+    c.bits = bits;
+    return cut_call<op_id::softmax>(c, d).cut.levels;
+  };
+  CHECK(levels(tier::proved, 512) == 7);
+  CHECK(levels(tier::double_double, 512) == 7);
+  CHECK(levels(tier::exact, 512) == 6);
+  CHECK(levels(tier::proved, 256) == 3);
+  CHECK(levels(tier::proved, 128) == 1);
+  CHECK(levels(tier::proved, 512, device_of(132, 90, wide_choice())) == 5);
+}
+
+TEST_CASE("cuts: grids and shared memory of devices") {
+  for (const int multiprocessors : small_and_large) {
+    const properties d = device_of(multiprocessors);
+    CHECK(grid_for(d, 0, 8) == 1);
+    CHECK(grid_for(d, 1, 8) == 1);
+    CHECK(grid_for(d, multiprocessors * 8, 8) == static_cast<unsigned>(multiprocessors * 8));
+    CHECK(grid_for(d, huge, 8) == static_cast<unsigned>(multiprocessors * 8));
+    CHECK(blocks_of_sum(d, 0, 256) == 1);
+    CHECK(blocks_of_sum(d, 1025, 256) == 2);
+    CHECK(blocks_of_sum(d, huge, 256) == std::min(multiprocessors * 8, 1024));
+  }
+  CHECK(shared_limit(device_of(1, 80)) == 160 << 10);
+  CHECK(shared_limit(device_of(1, 86)) == 96 << 10);
+  CHECK(shared_limit(device_of(1, 90)) == 224 << 10);
+  CHECK(shared_limit(device_of(1, 120)) == 96 << 10);
+  CHECK(fits_32_bits(INT32_MAX));
+  CHECK(!fits_32_bits(std::int64_t{INT32_MAX} + 1));
+}
+
+TEST_SUITE_END();
+
+}  // namespace
