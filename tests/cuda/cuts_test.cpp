@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "backends/cuda/map/map_cut.hpp"
 #include "backends/cuda/product/conv_cut.hpp"
 #include "backends/cuda/product/matmul_cut.hpp"
 #include "backends/cuda/reduce/reduce_cut.hpp"
@@ -763,6 +764,77 @@ TEST_CASE("cuts of rows: late levels that are to run") {
   CHECK(levels(tier::proved, 256) == 3);
   CHECK(levels(tier::proved, 128) == 1);
   CHECK(levels(tier::proved, 512, device_of(132, 90, wide_choice())) == 5);
+}
+
+// ----------------------------------------------------------------------------------------------------------- elementwise
+
+TEST_CASE("cuts of elementwise calls: rounds and what is settled") {
+  for (const int multiprocessors : small_and_large) {
+    for (const bool wide : {false, true}) {
+      const properties d = device_of(multiprocessors, 90, wide ? wide_choice() : dispatch::kernel_choice{});
+      for (const std::int64_t at_once : {1024, 2048, 4096}) {
+        int former = 1;
+        for (std::int64_t count = 1; count <= huge; count *= 2) {
+          const int rounds = rounds_of(count, at_once, d);
+          CHECK(rounds >= former);
+          CHECK(at_once * rounds <= greatest_block);  // what is noted of a block has room
+          former = rounds;
+          // Blocks of several rounds are at least 16 for each multiprocessor.
+          if (rounds > 1 && !wide) CHECK(ceil_div(count, at_once * rounds) >= 16 * multiprocessors);
+        }
+        CHECK(at_once * former == greatest_block);
+        for (const std::int64_t noted : {least_block, greatest_block}) {
+          for (std::int64_t count = 1; count <= std::int64_t{1} << 36; count *= 8) {
+            const std::int64_t words = settled_words(count, noted, 128, d);
+            CHECK(words % (noted / 32) == 0);  // whole blocks
+            CHECK(words >= noted / 32);
+            CHECK(words <= 128 * (noted / 32));  // a thread for each
+            CHECK(ceil_div(ceil_div(count, 32), words) <= most_blocks);
+          }
+        }
+      }
+      CHECK(settled_words(huge, 0, 128, d) == 4);
+    }
+  }
+  CHECK(most_strided(device_of(132)) == INT32_MAX);
+  CHECK(most_strided(device_of(132, 90, wide_choice())) < 1000);
+}
+
+TEST_CASE("cuts of elementwise calls: tables and factors are for long lines of 16 bits") {
+  plan::map_plan p{};
+  p.arity = 1;
+  p.rank = 1;
+  p.in_type = p.out_type = dtype::f16;
+  p.count = 1 << 24;
+  CHECK(may_use_table(p, device_of(132)));
+  CHECK(!may_use_table(p, device_of(132, 86)));  // too little shared memory
+  CHECK(may_use_factors(p, device_of(132), tier::proved));
+  CHECK(may_use_factors(p, device_of(132), tier::binary64));
+  CHECK(!may_use_factors(p, device_of(132), tier::double_double));
+  CHECK(!may_use_factors(p, device_of(132, 89), tier::proved));
+  const auto neither = [&](auto&& change) {
+    plan::map_plan q = p;
+    change(q);
+    return !may_use_table(q, device_of(132)) && !may_use_factors(q, device_of(132), tier::proved);
+  };
+  CHECK(neither([](plan::map_plan& q) { q.count = (1 << 22) - 1; }));
+  CHECK(neither([](plan::map_plan& q) { q.rank = 2; }));
+  CHECK(neither([](plan::map_plan& q) { q.in_type = q.out_type = dtype::f32; }));
+  p.count = (1 << 24) - 1;
+  CHECK(!may_use_table(p, device_of(132)));
+  CHECK(may_use_table(p, device_of(132, 90, wide_choice())));
+  p.count = 1 << 24;
+  p.arity = 2;
+  CHECK(!may_use_table(p, device_of(132)));
+  p.count = (std::int64_t{1} << 32) - 5;
+  CHECK(may_use_factors(p, device_of(132), tier::proved));
+  p.count = (std::int64_t{1} << 32) - 4;
+  CHECK(!may_use_factors(p, device_of(132), tier::proved));
+  // Few elements, and those whose tests are to fail, are all open.
+  CHECK(!notes_open(1024, device_of(132), tier::proved));
+  CHECK(notes_open(1025, device_of(132), tier::binary64));
+  CHECK(!notes_open(1025, device_of(132), tier::double_double));
+  CHECK(notes_open(1, device_of(132, 90, wide_choice()), tier::exact));
 }
 
 TEST_CASE("cuts: grids and shared memory of devices") {

@@ -11,18 +11,6 @@
 
 namespace repdl::cuda {
 
-// Whether a call has a table of all results in its workspace, or of factors; fewer elements are done sooner without.
-inline bool may_use_table(const plan::map_plan& p, const job& j) {
-  return p.arity == 1 && size_of(p.in_type) == 2 && p.out_type == p.in_type && p.rank == 1 &&
-         (p.count >= (std::int64_t{1} << 24) || j.device.choice.wide) && shared_limit(j.device) >= 2 * table_size;
-}
-inline bool may_use_factors(const plan::map_plan& p, const job& j) {
-  // In tests the others have their turn with fewer elements.
-  const std::int64_t least = j.device.choice.wide ? greatest_block : std::int64_t{1} << 22;
-  return size_of(p.in_type) == 2 && p.rank == 1 && p.count >= least && p.count < (std::int64_t{1} << 32) - batch &&
-         j.first_tier <= tier::binary64 && has_room_for_factors(j);
-}
-
 // How an operation is launched, and what its calls may take.
 struct launcher {
   void (*launch)(const plan::map_plan&, const job&, const map_space&);

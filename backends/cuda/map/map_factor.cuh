@@ -13,10 +13,6 @@
 namespace repdl::cuda {
 namespace {
 
-// The longest table; and whether the kernel may have it beside its lists and their lengths, 16.1 KiB for 1024 threads.
-constexpr std::int64_t most_factors = 2 * ((17 << 10) + 2);
-inline bool has_room_for_factors(const job& j) { return shared_limit(j.device) >= 4 * most_factors + 20480; }
-
 template <class F>
 concept has_factor = requires(const F& f) {
   f.factor(typename F::input{});

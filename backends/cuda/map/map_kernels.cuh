@@ -232,9 +232,6 @@ inline std::int64_t blocks_of(std::int64_t count, int per_thread) {
   return std::max<std::int64_t>(1, ceil_div(count, threads * per_thread));
 }
 
-// How many elements a launch with strides takes. Wide: what huge operands do, on small ones.
-inline std::int64_t most_strided(const job& j) { return j.device.choice.wide ? 100 : (std::int64_t{1} << 31) - 1; }
-
 // What has more elements than a launch takes is cut along its longest axis.
 template <class F, class Launch>
 void in_parts(operands<F> p, std::size_t out_size, std::int64_t most, const Launch& launch_part) {

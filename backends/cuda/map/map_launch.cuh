@@ -31,11 +31,7 @@ template <class F>
 void settle_after(const operands<F>& p, const job& j, bool line, std::int64_t noted) {
   if constexpr (settles_late<F>) {
     const std::int64_t words = ceil_div(p.count, 32);
-    std::int64_t each = settle_threads / 32;
-    if (noted != 0) {
-      const std::int64_t blocks = ceil_div(p.count, noted);
-      each = std::clamp<std::int64_t>(blocks / (j.device.multiprocessors * 8), 1, settle_threads) * (noted / 32);
-    }
+    const std::int64_t each = settled_words(p.count, noted, settle_threads, j.device);
     launch_kernel<map_settle<F>>(j, ceil_div(words, each), settle_threads, 0, p, line, each, noted / 32, j.counters);
   }
 }
@@ -45,7 +41,7 @@ template <class F>
 bool launch_with_factors([[maybe_unused]] const operands<F>& p, [[maybe_unused]] bool contiguous,
                          [[maybe_unused]] const job& j, [[maybe_unused]] const map_space& space) {
   if constexpr (has_factor<F>) {
-    if (!has_room_for_factors(j)) {
+    if (!has_room_for_factors(j.device)) {
       pass_over<make_factors<F>>(j);
       pass_over<map_factor<F>>(j);
     }
@@ -70,7 +66,7 @@ void launch_operands(operands<F>& p, bool contiguous, const job& j, [[maybe_unus
   constexpr bool tabulated = tabulated_operation<F>;
   const bool rank_1 = p.count == 1 || p.axes.rank == 1;
   const auto strided = [&](const auto& launch_part) {
-    in_parts(p, sizeof(typename F::output), most_strided(j), launch_part);
+    in_parts(p, sizeof(typename F::output), most_strided(j.device), launch_part);
   };
   if constexpr (settles_late<F>) {
     p.skip_test = j.first_tier > F::first;
@@ -82,7 +78,7 @@ void launch_operands(operands<F>& p, bool contiguous, const job& j, [[maybe_unus
     }
   }
   if constexpr (tabulated) {
-    if (shared_limit(j.device) < 2 * table_size) {
+    if (!has_room_for_table(j.device)) {
       pass_over<make_table<F>>(j);
       pass_over<map_table<F>>(j);
     }
@@ -95,29 +91,26 @@ void launch_operands(operands<F>& p, bool contiguous, const job& j, [[maybe_unus
       return;
     }
   }
-  // So that there are several blocks for each multiprocessor.
-  const auto rounds_of = [&](std::int64_t count, int elements, bool many) {
-    const std::int64_t most = greatest_block / (threads * elements);
-    const std::int64_t blocks = j.device.choice.wide ? 1 : 16 * j.device.multiprocessors;
-    return many ? static_cast<int>(std::clamp<std::int64_t>(blocks_of(count, elements) / blocks, 1, most)) : 1;
+  const auto rounds_for = [&](std::int64_t count, int elements, bool many) {
+    return many ? rounds_of(count, threads * elements, j.device) : 1;
   };
   if (launch_with_factors(p, contiguous, j, space)) return;
   if (contiguous) {
     constexpr int elements = batch * packs_per_thread<F>;
     const packing packs = pack_operands(p, alignof(pack<typename F::output>));
-    const int rounds = rounds_of(p.count, elements, reads_ahead<F>);
+    const int rounds = rounds_for(p.count, elements, reads_ahead<F>);
     launch_kernel<map_packed<F>>(j, blocks_of(p.count, elements * rounds), threads, 0, p, packs, rounds, j.counters);
     settle_after(p, j, true, threads * elements * rounds);
   } else if (!tabulated && rank_1 && !can_pack(p)) {
     if constexpr (!tabulated) {
       constexpr int elements = batch * packs_per_line<F>;
-      const int rounds = rounds_of(p.count, elements, tries_together<F>);
+      const int rounds = rounds_for(p.count, elements, tries_together<F>);
       launch_kernel<map_line<F>>(j, blocks_of(p.count, elements * rounds), threads, 0, p, rounds, j.counters);
       settle_after(p, j, true, threads * elements * rounds);
     }
   } else {
     strided([&](const operands<F>& part) {
-      const int rounds = rounds_of(part.count, batch, tries_together<F>);
+      const int rounds = rounds_for(part.count, batch, tries_together<F>);
       launch_kernel<map_strided<F>>(j, blocks_of(part.count, batch * rounds), threads, 0, part, can_pack(part), rounds,
                                     j.counters);
       settle_after(part, j, false, threads * batch * rounds);

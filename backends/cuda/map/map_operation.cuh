@@ -22,8 +22,6 @@
 
 namespace repdl::cuda {
 
-// All results of a function of 16 bits.
-constexpr std::int64_t table_size = 1 << 16;
 // The parts of a call's workspace, or nothing.
 struct map_space {
   std::uint16_t* table = nullptr;

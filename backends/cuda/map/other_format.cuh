@@ -84,7 +84,7 @@ void launch_to_format(const plan::map_plan& plan, const job& j, const map_space&
                                     j.counters);
   };
   if (contiguous) return go(p);
-  in_parts(p, size_of(plan.out_type), most_strided(j), go);
+  in_parts(p, size_of(plan.out_type), most_strided(j.device), go);
 }
 
 }  // namespace
