@@ -18,11 +18,7 @@ namespace repdl::num {
 inline namespace REPDL_ISA {
 
 // Local arrays with variable indices are spilled to memory on a GPU; there every word is visited instead.
-#if defined(__CUDA_ARCH__)
-inline constexpr bool index_words = false;
-#else
-inline constexpr bool index_words = true;
-#endif
+inline constexpr bool index_words = !on_device;
 
 // Sets *carry to the carry out of a + b + *carry (0 or 1).
 REPDL_HD std::uint64_t add_carry(std::uint64_t a, std::uint64_t b, std::uint64_t* carry) {
@@ -30,25 +26,6 @@ REPDL_HD std::uint64_t add_carry(std::uint64_t a, std::uint64_t b, std::uint64_t
   const std::uint64_t r = s + *carry;
   *carry = static_cast<std::uint64_t>(s < a) | static_cast<std::uint64_t>(r < s);
   return r;
-}
-
-REPDL_HD int leading_zeros(std::uint64_t x) {  // x != 0
-#if defined(__CUDA_ARCH__)
-  return __clzll(static_cast<long long>(x));
-#else
-  return __builtin_clzll(x);
-#endif
-}
-
-// The low word of a * b; *high becomes the high one.
-REPDL_HD std::uint64_t multiply_wide(std::uint64_t a, std::uint64_t b, std::uint64_t* high) {
-#if defined(__CUDA_ARCH__)
-  *high = __umul64hi(a, b);
-#else
-  __extension__ typedef unsigned __int128 wide;
-  *high = static_cast<std::uint64_t>(static_cast<wide>(a) * b >> 64);
-#endif
-  return a * b;
 }
 
 // The exponent of T's least number.

@@ -138,22 +138,7 @@ requires is_small_float<T> REPDL_HD T canonical(T a) {
 // The value of a as a binary32 number, exactly; NaN becomes some NaN.
 REPDL_HD float widen_to_float(float a) { return a; }
 REPDL_HD float widen_to_float(bf16 a) { return float_of(static_cast<std::uint32_t>(a.bits) << 16); }
-REPDL_HD float widen_to_float(f16 a) {
-#if defined(__CUDA_ARCH__)
-  float value;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(a.bits));
-  return value;
-#else
-  // The fields move up by 13 bits and the exponent's bias grows by 112; the exponent of infinities and NaN grows by 112
-  // once more. A subnormal m * 2^-24 is (2^-14 + m * 2^-24) - 2^-14, both exact.
-  const std::uint32_t magnitude = static_cast<std::uint32_t>(a.bits & 0x7fff) << 13;
-  const std::uint32_t exponent = magnitude & (0x7c00u << 13);
-  const std::uint32_t rebiased = magnitude + (112u << 23) + (exponent == (0x7c00u << 13) ? 112u << 23 : 0u);
-  const std::uint32_t small = bits_of(float_of(magnitude + (113u << 23)) - 0x1p-14f);
-  const std::uint32_t sign = static_cast<std::uint32_t>(a.bits & 0x8000) << 16;
-  return float_of((exponent == 0 ? small : rebiased) | sign);
-#endif
-}
+REPDL_HD float widen_to_float(f16 a) { return value_of_f16(a.bits); }
 
 // The upper half of an f16.
 REPDL_HD float widen_to_float(f8_e5m2 a) {
@@ -205,51 +190,25 @@ REPDL_HD bool is_regular(double v) { return v - v == 0; }
 // c ? a : b, on the CPU by their bits: where what is chosen is compared g++ 12 compares before it chooses, between truths, and
 // vectorises nothing.
 REPDL_HD double choose(bool c, double a, double b) {
-#if defined(__CUDA_ARCH__)
-  return c ? a : b;
-#else
-  const std::uint64_t mask = 0 - static_cast<std::uint64_t>(c);
-  return double_of((bits_of(a) & mask) | (bits_of(b) & ~mask));
-#endif
+  if constexpr (on_device) {
+    return c ? a : b;
+  } else {
+    const std::uint64_t mask = 0 - static_cast<std::uint64_t>(c);
+    return double_of((bits_of(a) & mask) | (bits_of(b) & ~mask));
+  }
 }
 REPDL_HD float choose(bool c, float a, float b) {
-#if defined(__CUDA_ARCH__)
-  return c ? a : b;
-#else
-  const std::uint32_t mask = 0 - static_cast<std::uint32_t>(c);
-  return float_of((bits_of(a) & mask) | (bits_of(b) & ~mask));
-#endif
+  if constexpr (on_device) {
+    return c ? a : b;
+  } else {
+    const std::uint32_t mask = 0 - static_cast<std::uint32_t>(c);
+    return float_of((bits_of(a) & mask) | (bits_of(b) & ~mask));
+  }
 }
 
 // All ones if a, read as a signed number, is negative, else 0. The compiler vectorises 64-bit integer comparisons and
 // selects only from SSE4.2 on, this everywhere.
 REPDL_HD std::uint64_t mask_if_negative(std::uint64_t a) { return 0 - (a >> 63); }
-
-#if defined(__CUDA_ARCH__)
-// The GPU's own conversions, one rounding; its NaN is another than ours.
-template <class T>
-__device__ inline T narrow_by_instruction(float a) {
-  std::uint16_t b;
-  if constexpr (std::is_same_v<T, f16>) {
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(b) : "f"(a));
-  } else {
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(a));
-  }
-  return T{a != a ? format<T>::nan : b};
-}
-#if __CUDA_ARCH__ >= 900
-template <class T>
-__device__ inline T narrow_by_instruction(double a) {
-  std::uint16_t b;
-  if constexpr (std::is_same_v<T, f16>) {
-    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(b) : "d"(a));
-  } else {
-    asm("cvt.rn.bf16.f64 %0, %1;" : "=h"(b) : "d"(a));
-  }
-  return T{a != a ? format<T>::nan : b};
-}
-#endif
-#endif
 
 // RN_T(a), ties to even, one rounding, subnormals and overflow included; the canonical NaN for NaN. Unpacked: a itself.
 //
@@ -282,10 +241,10 @@ REPDL_HD T narrow(float a) {
     return canonical(static_cast<T>(a));
   } else if constexpr (is_unpacked<T>) {
     return {a};
+  } else if constexpr (narrows_float) {
+    const std::uint16_t b = narrow_by_instruction<format<T>::precision>(a);
+    return T{a != a ? format<T>::nan : b};
   } else {
-#if defined(__CUDA_ARCH__)
-    return narrow_by_instruction<T>(a);
-#else
     const std::uint32_t b = bits_of(a);
     if constexpr (std::is_same_v<T, bf16>) {
       const std::uint32_t code = (b + 0x7fff + (b >> 16 & 1)) >> 16;
@@ -294,7 +253,6 @@ REPDL_HD T narrow(float a) {
       const std::uint32_t code = rounded_magnitude<T>(b) | (b >> 31 << 15);
       return T{static_cast<std::uint16_t>((b & 0x7fffffff) > 0x7f800000 ? format<T>::nan : code)};
     }
-#endif
   }
 }
 
@@ -309,12 +267,11 @@ REPDL_HD T narrow(double a) {
     constexpr std::uint64_t rest = (std::uint64_t{1} << 40) - 1;
     const std::uint64_t b = bits_of(a);
     return {static_cast<float>(double_of((b | ((b & rest) + rest)) & ~rest))};
+  } else if constexpr (narrows_double) {
+    const std::uint16_t b = narrow_by_instruction<format<T>::precision>(a);
+    return T{a != a ? format<T>::nan : b};
   } else {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    return narrow_by_instruction<T>(a);
-#else
     return narrow<T>(narrow<unpacked<T>>(a).value);
-#endif
   }
 }
 

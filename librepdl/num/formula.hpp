@@ -207,11 +207,11 @@ REPDL_HD decided_value<T> decided_as(double v) {
 // error = 0 says that v is rounded as the exact value is, -0 too.
 template <class T>
 REPDL_HD decided_value<T> certify_as(double v, double error) {
-#if defined(__CUDA_ARCH__)
-  return certify_between<T>(v - error, error == 0 ? v : v + error);
-#else
-  return certify_between<T>(v - error, -(-v - error));  // v + error, and -0 for -0; no select
-#endif
+  if constexpr (on_device) {
+    return certify_between<T>(v - error, error == 0 ? v : v + error);
+  } else {
+    return certify_between<T>(v - error, -(-v - error));  // v + error, and -0 for -0; no select
+  }
 }
 
 // The same where midpoints are frequent. Unpacked: both ends rounded to odd numbers of 13 bits (narrow), which lie on the side of

@@ -15,44 +15,8 @@
 
 #include "librepdl/num/fixed_point.hpp"
 
-// REPDL_HD_CALL: a function that is too big to be copied into every caller. REPDL_HD_ONCE: a template of such functions, which
-// multi_limb_instances.hpp may have compiled once for all that call it; not inline, for compilers compile those in any case.
-// REPDL_LIMB_LOOP(n): before a loop over n limbs; a GPU unrolls it (and keeps the limbs in registers) only for the lowest level.
-#if defined(__CUDACC__)
-#define REPDL_HD_CALL __host__ __device__ __noinline__ inline
-#define REPDL_HD_ONCE REPDL_HD_CALL
-#else
-#define REPDL_HD_CALL __attribute__((noinline)) inline
-#define REPDL_HD_ONCE __attribute__((noinline))
-#endif
-#if defined(__CUDA_ARCH__)
-#define REPDL_PRAGMA(text) _Pragma(#text)
-#define REPDL_LIMB_LOOP(n) REPDL_PRAGMA(unroll((n) <= 6 ? (n) : 1))
-#else
-#define REPDL_LIMB_LOOP(n)
-#endif
-
 namespace repdl::num {
 inline namespace REPDL_ISA {
-
-// a · b + c + *carry < 2^128: the low word; the high one goes to *carry.
-REPDL_HD std::uint64_t multiply_add(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t* carry) {
-#if defined(__CUDA_ARCH__)
-  std::uint64_t low = a * b;
-  std::uint64_t high = __umul64hi(a, b);
-  low += c;
-  high += static_cast<std::uint64_t>(low < c);
-  low += *carry;
-  high += static_cast<std::uint64_t>(low < *carry);
-  *carry = high;
-  return low;
-#else
-  __extension__ using wide = unsigned __int128;
-  const wide p = static_cast<wide>(a) * b + c + *carry;
-  *carry = static_cast<std::uint64_t>(p >> 64);
-  return static_cast<std::uint64_t>(p);
-#endif
-}
 
 // --------------------------------------------------------------------------------------- fractions: fixed point in [0,
 // 1)

@@ -15,7 +15,7 @@
 #define REPDL_HAS_LIMBS_baseline 1
 #define REPDL_HAS_LIMBS_neon 1
 
-#if REPDL_HAS_LIMBS(REPDL_ISA) && !defined(__CUDACC__)
+#if REPDL_HAS_LIMBS(REPDL_ISA) && REPDL_COMPILES_ONCE
 namespace repdl::num {
 inline namespace REPDL_ISA {
 

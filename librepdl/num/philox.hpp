@@ -60,12 +60,8 @@ REPDL_HD std::uint64_t uniform_integer(const philox_block& b, int place) {
 
 // randint: first + floor(W range / 2^64), range >= 1; the sum is a 64-bit integer, and is formed modulo 2^64.
 REPDL_HD std::int64_t random_integer(std::uint64_t w, std::int64_t first, std::uint64_t range) {
-#if defined(__CUDA_ARCH__)
-  const std::uint64_t high = __umul64hi(w, range);
-#else
-  __extension__ typedef unsigned __int128 wide;
-  const std::uint64_t high = static_cast<std::uint64_t>(static_cast<wide>(w) * range >> 64);
-#endif
+  std::uint64_t high = 0;
+  multiply_wide(w, range, &high);
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(first) + high);
 }
 

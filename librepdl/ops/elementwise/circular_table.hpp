@@ -113,17 +113,7 @@ inline constexpr circular_columns circular_on_host = {
 };
 // clang-format on
 
-#if defined(__CUDACC__)
-static __constant__ const circular_columns circular_on_device = circular_on_host;
-#endif
-
-REPDL_HD const circular_columns& circular_table() {
-#if defined(__CUDA_ARCH__)
-  return circular_on_device;
-#else
-  return circular_on_host;
-#endif
-}
+REPDL_DEVICE_TABLE(circular_columns, circular)
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

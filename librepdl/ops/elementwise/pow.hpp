@@ -223,11 +223,8 @@ template <>
 struct body<ops::pow> {
   template <class T>
   [[gnu::always_inline]] REPDL_HD static decided_value<T> eval(T x, T y) {
-#if defined(__CUDA_ARCH__)
-    return eval_as<std::is_same_v<T, float>>(x, y);
-#else
-    return eval_as<false>(x, y);
-#endif
+    constexpr bool wide = on_device && std::is_same_v<T, float>;
+    return eval_as<wide>(x, y);
   }
   template <bool Wide, class T>
   [[gnu::always_inline]] REPDL_HD static decided_value<T> eval_as(T x, T y) {

@@ -27,22 +27,13 @@ struct rsqrt;
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// 1 / sqrt(x) within 2^-22, for x > 0; exact limits and NaN elsewhere. No bit of a result depends on which it is.
-REPDL_HD float rsqrt_estimate(float x) {
-#if defined(__CUDA_ARCH__)
-  return ::rsqrtf(x);
-#else
-  return 1.0f / sqrt(x);
-#endif
-}
-
 template <>
 struct body<ops::rsqrt> {
   template <class T>
   REPDL_HD static T eval(T x) {
     const float v = widen_to_float(x);
-    if constexpr (is_unpacked<T>) return {rsqrt_estimate(v)};  // enough: all 2^16 inputs are compared
-    const double y = static_cast<double>(rsqrt_estimate(v));
+    if constexpr (is_unpacked<T>) return {reciprocal_root_estimate(v)};  // enough: all 2^16 inputs are compared
+    const double y = static_cast<double>(reciprocal_root_estimate(v));
     const double e = muladd(-static_cast<double>(v), y * y, 1.0);
     const double r = muladd(y * e, muladd(e, 0.375, 0.5), y);
     return narrow<T>(e == e ? r : y);

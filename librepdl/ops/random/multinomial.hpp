@@ -40,34 +40,26 @@ struct weight_sum {
     const int at = shift / 64, by = shift % 64;
     const std::uint64_t low = m << by, high = by > 40 ? m >> (64 - by) : 0;
     std::uint64_t carry = 0;
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
+    REPDL_UNROLL
     for (int i = 0; i < limbs; ++i) {
       limb[i] = add_carry(limb[i], i == at ? low : i == at + 1 ? high : 0, &carry);
     }
   }
   REPDL_HD void add(const weight_sum& other) {
     std::uint64_t carry = 0;
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
+    REPDL_UNROLL
     for (int i = 0; i < limbs; ++i) limb[i] = add_carry(limb[i], other.limb[i], &carry);
   }
   REPDL_HD bool is_zero() const { return (limb[0] | limb[1] | limb[2] | limb[3] | limb[4]) == 0; }
   REPDL_HD bool above(const weight_sum& other) const {
     bool is = false;  // of the limbs below
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
+    REPDL_UNROLL
     for (int i = 0; i < limbs; ++i) is = limb[i] > other.limb[i] || (limb[i] == other.limb[i] && is);
     return is;
   }
   REPDL_HD double rounded() const {
     double x = 0;
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
+    REPDL_UNROLL
     for (int i = limbs - 1; i >= 0; --i) x = x * 0x1p64 + static_cast<double>(limb[i]);
     return x;
   }
@@ -76,9 +68,7 @@ struct weight_sum {
     weight_sum r{};
     std::uint64_t above_it = 0;  // the high word of the product before
     std::uint64_t carry = 0;
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
+    REPDL_UNROLL
     for (int i = 0; i < limbs; ++i) {
       std::uint64_t high = 0;
       const std::uint64_t low = multiply_wide(limb[i], w, &high);

@@ -100,11 +100,7 @@ REPDL_HD outcome evaluate(const Form& form, const double (&x)[Form::terms], doub
   double low = 0;
   double sigma = 0;
   double sum = 0;
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#elif !defined(__CUDACC__)
-#pragma GCC unroll 4
-#endif
+  REPDL_UNROLL_BY(4)
   for (int i = 0; i < Form::terms; ++i) {
     dd h = {x[i], 0.0};
     if (i != Form::unit) {
@@ -136,14 +132,6 @@ REPDL_HD outcome evaluate(const Form& form, const double (&x)[Form::terms], doub
 }
 
 using step_accumulator = fixed_point<-656, 19>;
-
-REPDL_HD int trailing_zeros(std::uint64_t x) {  // x != 0
-#if defined(__CUDA_ARCH__)
-  return __ffsll(static_cast<long long>(x)) - 1;
-#else
-  return __builtin_ctzll(x);
-#endif
-}
 
 // += a b, a multiple of 2^-656. Without their trailing zeros the significands' exponents are the numbers' own.
 REPDL_HD void add_product(step_accumulator& sum, double a, double b) {
