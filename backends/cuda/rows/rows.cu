@@ -42,7 +42,7 @@ class row_work final : public planned {
   row_work(const plan::row_plan& p, const job& given) : planned(given) {
     row_geometry& g = g_;
     ops::for_row_operation(p.op, [&]<class Op>() {
-      using rule = row_rule<Op::id>;
+      using rule = device_rule<Op::id>;
       constexpr row_facts facts = row_facts_of<rule>(is_whole<rule, float>);
       cut_ = cut_rows(g, p, facts, j.device, j.first_tier, j.last_tier_bits);
       g.bounds = j.first_tier > tier::binary64 ? num::row_bounds::nothing()
@@ -118,7 +118,7 @@ class row_work final : public planned {
 void take_workspace(long_work& w, const row_geometry& g, carver& c) {
   c.take(w.keys, g.rows);
   ops::for_row_operation(g.op, [&]<class Op>() {
-    c.take(w.chunks, g.rows, chunks_of(g, g.chunk), sizeof(typename row_rule<Op::id>::total));
+    c.take(w.chunks, g.rows, chunks_of(g, g.chunk), sizeof(typename device_rule<Op::id>::total));
   });
 }
 

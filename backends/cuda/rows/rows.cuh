@@ -5,13 +5,14 @@
 #include <type_traits>
 
 #include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/rows/device_norms.cuh"
+#include "backends/cuda/rows/device_softmax.cuh"
 #include "backends/cuda/rows/rows_cut.hpp"
 #include "librepdl/num/order.hpp"
-#include "librepdl/ops/rows/rules.hpp"
 
 namespace repdl::cuda {
 
-using num::row_rule;
+using num::device_rule;
 using ops::op_id;
 
 // Calls f.template operator()<K>() for K = 0, 1, .. < N: parameters of kernels are not indexed at run time (axes.hpp).
@@ -44,14 +45,14 @@ struct open_list {
 // The arithmetics of the late tiers, in this order.
 using late_arithmetics = std::tuple<num::wide<double>, num::ball<4>, num::ball<8>>;
 template <op_id Op>
-inline constexpr int late_levels = row_rule<Op>::exact_limbs != 0 ? 2 : 3;
+inline constexpr int late_levels = device_rule<Op>::exact_limbs != 0 ? 2 : 3;
 // Of a rule that has an arithmetic in which everything is decided.
 template <op_id Op, int Level>
 using late_arithmetic =
-    std::conditional_t<(Level > 0 && row_rule<Op>::exact_limbs != 0), num::ball<row_rule<Op>::exact_limbs>,
+    std::conditional_t<(Level > 0 && device_rule<Op>::exact_limbs != 0), num::ball<device_rule<Op>::exact_limbs>,
                        std::tuple_element_t<Level, late_arithmetics>>;
 template <op_id Op, int Level>
-using late_sums = typename row_rule<Op>::template late<late_arithmetic<Op, Level>>;
+using late_sums = typename device_rule<Op>::template late<late_arithmetic<Op, Level>>;
 
 // The open outputs of a row, where they are few: what row_output numbers.
 inline constexpr int most_listed = 8;
@@ -208,9 +209,9 @@ __device__ dtype type_of_element(const row_geometry& g) {
 }
 
 // A row in the operands. F: how factors are read.
-template <op_id Op, class T, class F = any_factor<row_rule<Op>, T>>
+template <op_id Op, class T, class F = any_factor<device_rule<Op>, T>>
 struct row_site {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   static constexpr int elements = num::elements_of<rule>;
   static constexpr int first_result = rule::per_element ? 1 : 0;
   template <int K>
@@ -279,7 +280,7 @@ struct row_site {
 // f(site), which knows the format of the factors among the first N operands.
 template <int N, op_id Op, class T, class F, class Do>
 __device__ void with_factors(const row_geometry& g, const row_site<Op, T, F>& at, Do&& f) {
-  if constexpr (!is_either<F> || N <= row_rule<Op>::required) {
+  if constexpr (!is_either<F> || N <= device_rule<Op>::required) {
     f(at);
   } else if (g.factor_type == dtype::f32) {
     f(row_site<Op, T, float>(at));
@@ -307,47 +308,47 @@ __device__ inline num::row_call call_of(const row_geometry& g) {
 template <op_id Op, class T, class F>
 __device__ num::row_operands operands_of(const row_geometry& g, const row_site<Op, T, F>& at) {
   num::row_operands o;
-  if constexpr (row_rule<Op>::inputs.g >= 0) {
+  if constexpr (device_rule<Op>::inputs.g >= 0) {
     o.g = number_at<any_format>(g.row_g, row_offset<g_place>(g, at.index), g.g_type);
   }
-  if constexpr (row_rule<Op>::inputs.target >= 0) {
+  if constexpr (device_rule<Op>::inputs.target >= 0) {
     if (g.target == nullptr) return o;
     o.target = g.target[row_offset<target_place>(g, at.index)];
     o.ignored = o.target == g.ignore_index;
     if (!o.has_target(g.length)) return o;
     o.at_target = at.template value<0>(g, o.target);
-    if constexpr (num::elements_of < row_rule < Op >>> 1) o.weight = at.template value<1>(g, o.target);
+    if constexpr (num::elements_of < device_rule < Op >>> 1) o.weight = at.template value<1>(g, o.target);
   }
-  for_each_of<num::formers_of<row_rule<Op>>>([&]<int K>() { o.former[K] = g.row_former[K][at.row()]; });
+  for_each_of<num::formers_of<device_rule<Op>>>([&]<int K>() { o.former[K] = g.row_former[K][at.row()]; });
   return o;
 }
 // The top of a row without the look for it: of no elements.
 template <op_id Op, class T, class F>
 __device__ float least_top(const row_geometry& g, const row_site<Op, T, F>& at) {
   using num::row_look;
-  if constexpr (row_rule<Op>::look == row_look::first) return g.length == 0 ? 0.0f : at.template number<0>(g, 0);
-  if constexpr (row_rule<Op>::look == row_look::given) return g.row_top[row_offset<top_place>(g, at.index)];
-  return row_rule<Op>::look == row_look::greatest ? -row_inf : 0.0f;
+  if constexpr (device_rule<Op>::look == row_look::first) return g.length == 0 ? 0.0f : at.template number<0>(g, 0);
+  if constexpr (device_rule<Op>::look == row_look::given) return g.row_top[row_offset<top_place>(g, at.index)];
+  return device_rule<Op>::look == row_look::greatest ? -row_inf : 0.0f;
 }
 
 // The operands that sums take, in binary64.
 template <op_id Op>
 struct summed_values {
-  double x[row_rule<Op>::summed];
+  double x[device_rule<Op>::summed];
   __device__ explicit summed_values(const float* of) {
-    for (int k = 0; k < row_rule<Op>::summed; ++k) x[k] = static_cast<double>(of[k]);
+    for (int k = 0; k < device_rule<Op>::summed; ++k) x[k] = static_cast<double>(of[k]);
   }
 };
 template <op_id Op>
 __device__ double term_of(const float* x, float top) {
-  return row_rule<Op>::template term<double>(summed_values<Op>(x).x, static_cast<double>(top));
+  return device_rule<Op>::template term<double>(summed_values<Op>(x).x, static_cast<double>(top));
 }
 // An output of element operands; Careful: at the most that binary64 can do.
 // exponential: what the rule's element takes, if it takes one.
 template <op_id Op, class T, bool Careful = false, class... Exponential>
-__device__ num::verdict<double> element_of(const typename row_rule<Op>::template numbers<double>& n, const float* x,
+__device__ num::verdict<double> element_of(const typename device_rule<Op>::template numbers<double>& n, const float* x,
                                            double term, const Exponential&... exponential) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   double v[num::elements_of<rule>];
   for (int k = 0; k < num::elements_of<rule>; ++k) v[k] = static_cast<double>(x[k]);
   if constexpr (Careful && requires { rule::template careful<T>(n, v, term); }) {
@@ -361,7 +362,7 @@ __device__ num::verdict<double> element_of(const typename row_rule<Op>::template
 template <op_id Op, class Sums, class... Exponential>
 __device__ double add_element(Sums& s, const float* x, float top, const Exponential&... exponential) {
   const summed_values<Op> v(x);
-  const double term = row_rule<Op>::template term<double>(v.x, static_cast<double>(top), exponential...);
+  const double term = device_rule<Op>::template term<double>(v.x, static_cast<double>(top), exponential...);
   s.add(v.x, static_cast<double>(top), term);
   return term;
 }
@@ -377,7 +378,7 @@ template <op_id Op>
 __device__ row_state<Op> state_of(const num::row_call& call, const num::row_operands& own, float top) {
   row_state<Op> s;
   s.o = own;
-  s.c = row_rule<Op>::classify(call, s.o, top);
+  s.c = device_rule<Op>::classify(call, s.o, top);
   s.top = s.c.fills ? 0.0f : top;
   return s;
 }
@@ -389,7 +390,7 @@ __device__ row_state<Op> state_of(const row_geometry& g, const num::row_call& ca
 template <op_id Op, class Row>
 __device__ auto numbers_of(const num::row_call& call, const row_state<Op>& s, const Row& row) {
   const num::row_given<double> own{static_cast<double>(s.o.g), static_cast<double>(s.o.weight)};
-  return row_rule<Op>::template prepare<double>(call, own, static_cast<double>(s.top), row);
+  return device_rule<Op>::template prepare<double>(call, own, static_cast<double>(s.top), row);
 }
 
 // Of a part that is the whole, or of a total.
@@ -406,7 +407,7 @@ __device__ auto whole_of(const Sums& s) {
 template <op_id Op, class T, class Numbers, class Row>
 __device__ num::verdict<double> output_of(const num::row_call& call, const row_state<Op>& s, const Numbers& numbers,
                                           const Row& row, std::int64_t j, const float* x) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   if constexpr (rule::has_exception) {
     if (j == s.o.target) {
       return num::verdict_of<T>(rule::exception(call, s.o, static_cast<double>(s.top), row));
@@ -427,7 +428,7 @@ struct row_tally {
 // What the late tiers want to know of a row: what binary64 does.
 template <op_id Op>
 struct known_row {
-  typename row_rule<Op>::total sums;
+  typename device_rule<Op>::total sums;
   float top;
 };
 template <op_id Op>
@@ -454,7 +455,7 @@ __device__ inline dtype type_of_output(const row_geometry& g, int output) {
 template <op_id Op, class Numbers>
 __device__ num::certified result_of(const row_geometry& g, const num::row_call& call, const row_state<Op>& s,
                                     const Numbers& n, int k) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   const auto at = static_cast<double>(rule::counterpart(s.o, k));
   return num::round_ends(type_of_output(g, (rule::per_element ? 1 : 0) + k),
                          rule::template result<double>(call, n, at, k));
@@ -464,7 +465,7 @@ __device__ num::certified result_of(const row_geometry& g, const num::row_call& 
 template <op_id Op, class T, class F, class Numbers, class Sums>
 __device__ void finish_row(const row_geometry& g, const num::row_call& call, const row_site<Op, T, F>& at,
                            const row_state<Op>& s, const Numbers& n, const Sums& sums, row_tally& tally) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   if (s.c.fills && g.is_total) {
     g.losses[at.row()] = {s.o.ignored ? 0.0 : static_cast<double>(s.c.value), 0, 0, 0};
     return;
@@ -513,7 +514,7 @@ inline constexpr bool is_on_line = sizeof(T) == 4 && num::has_line<Rule>;
 // f<whether elements of packed rows are on lines>().
 template <op_id Op, class T, class F>
 void with_lines(const row_geometry& g, F&& f) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   if constexpr (!is_on_line<rule, T>) {
     f.template operator()<false>();
   } else if constexpr (rule::others_of_rows) {
@@ -527,7 +528,7 @@ void with_lines(const row_geometry& g, F&& f) {
 // Of elements whose operand K is other.template operator()<K>(), if there is one, the line.
 template <op_id Op, class T, class F, class Numbers, class Other>
 __device__ auto line_at(const row_geometry& g, const row_site<Op, T, F>&, const Numbers& n, const Other& other) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   float x[num::elements_of<rule>];
   for_each_of<num::elements_of<rule>>([&]<int K>() {
     if constexpr (K >= rule::summed) x[K] = g.x[K] == nullptr ? rule::absent[K] : other.template operator()<K>();
@@ -563,7 +564,7 @@ __device__ bool write_elements(const row_geometry& g, const num::row_call& call,
   };
   with_factors<row_site<Op, T>::elements>(g, at, [&](const auto& site) {
     const auto ask = [&](std::int64_t j) { return output_of<Op, T>(call, s, numbers, row, j, site.values(g, j).x); };
-    if constexpr (is_on_line<row_rule<Op>, T>) {
+    if constexpr (is_on_line<device_rule<Op>, T>) {
       if (g.others == other_operands::of_rows) {
         const auto line = line_at(g, at, numbers, [&]<int K>() { return at.template number<K>(g, 0); });
         const auto some = [&]<int N>(std::int64_t j) {

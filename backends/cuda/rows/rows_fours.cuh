@@ -170,7 +170,7 @@ class walk_of_fours {
 // by side. from(): the walk of the first one.
 template <op_id Op, int Operand, int Count, class T, class Place, class Walk, class F>
 __device__ void for_fours(const row_geometry& g, T* row, const Place& place, const Walk& from, F&& f) {
-  if (!has_more<row_rule<Op>> || g.access[Operand] == quad_access::flat) {
+  if (!has_more<device_rule<Op>> || g.access[Operand] == quad_access::flat) {
 #pragma unroll
     for (int i = 0; i < Count; i += 4) f(i, row);
     return;
@@ -182,14 +182,14 @@ __device__ void for_fours(const row_geometry& g, T* row, const Place& place, con
 // f(i, v), v being those elements of an operand of any kind. Inside: all are of the row.
 template <op_id Op, int Operand, int Count, bool Inside = false, class T, class Place, class Walk, class F>
 __device__ void for_more(const row_geometry& g, const T* row, const Place& place, const Walk& walk, int length, F&& f) {
-  constexpr float absent = row_rule<Op>::absent[Operand];
+  constexpr float absent = device_rule<Op>::absent[Operand];
   const auto all = [](float v) { return float4{v, v, v, v}; };
   const quad_access how = g.access[Operand];
   if (row == nullptr || how == quad_access::constant) {
     const float v = row == nullptr ? absent : num::widen_to_float(*row);
 #pragma unroll
     for (int i = 0; i < Count; i += 4) {
-      if constexpr (row_rule<Op>::outside_is_absent) {
+      if constexpr (device_rule<Op>::outside_is_absent) {
         const auto at = [&](int j) { return Inside || (j >= 0 && j < length) ? v : absent; };
         f(i, float4{at(place(i)), at(place(i + 1)), at(place(i + 2)), at(place(i + 3))});
       } else {
@@ -223,7 +223,7 @@ __device__ void read_fours(const row_geometry& g, const row_site<Op, T>& at, con
     const auto set = [&](int i, const float4& w) {
       v[i][K] = w.x, v[i + 1][K] = w.y, v[i + 2][K] = w.z, v[i + 3][K] = w.w;
     };
-    if constexpr (K < row_rule<Op>::required) {
+    if constexpr (K < device_rule<Op>::required) {
       for_fours<Op, K, Count>(g, at.template begin<K>(), place, walk,
                               [&](int i, const auto* a) { set(i, load_four<Inside>(a, place(i), length, 0.0f)); });
     } else {

@@ -210,9 +210,9 @@ __device__ float outside_of(float top) {
 // by side, in all operands in the same place of 16 bytes: four of them an access, `head` of the first four not being the row's. Or
 // four do, everywhere. Lines: packed, and elements are on lines. F: the format of factors.
 template <op_id Op, class T, class F, int Per, bool Packed, bool Lines>
-__global__ void __launch_bounds__(threads, blocks_at_once<row_rule<Op>, T>(Per, Lines))
+__global__ void __launch_bounds__(threads, blocks_at_once<device_rule<Op>, T>(Per, Lines))
     row_kernel(const __grid_constant__ row_geometry g, counter* counters) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   using sums = typename rule::template sums<double>;
   alignas(16) __shared__ std::byte scratch[warps * cluster::slot_bytes];
   __shared__ cluster::memory exchanged;
@@ -451,9 +451,9 @@ inline constexpr int column_blocks = !num::has_line<Rule> ? 0
                                      : sizeof(T) == 4     ? 3
                                                           : 4;
 template <op_id Op, class T>
-__global__ void __launch_bounds__(threads, column_blocks<row_rule<Op>, T>)
+__global__ void __launch_bounds__(threads, column_blocks<device_rule<Op>, T>)
     column_kernel(const __grid_constant__ row_geometry g, counter* counters) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   const num::row_call call = call_of(g);
   row_tally tally;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
@@ -522,12 +522,12 @@ void launch_registers(const row_geometry& g, bool packed, const job& j) {
 template <class T>
 void run_registers(const row_geometry& g, int per_thread, bool packed, const job& j) {
   ops::for_row_operation(g.op, [&]<class Op>() {
-    constexpr int most = most_per_thread(held_of<row_rule<Op::id>>);
-    if constexpr (may_mix<row_rule<Op::id>, T>) {
+    constexpr int most = most_per_thread(held_of<device_rule<Op::id>>);
+    if constexpr (may_mix<device_rule<Op::id>, T>) {
       if (is_mixed(g)) return launch_registers<Op::id, T, float, per_thread_of_mixed>(g, packed, j);
     }
     if (per_thread == 8) return launch_registers<Op::id, T, T, 8>(g, packed, j);
-    if constexpr (most == 16 || !row_rule<Op::id>::is_costly) {
+    if constexpr (most == 16 || !device_rule<Op::id>::is_costly) {
       if (per_thread == 16) return launch_registers<Op::id, T, T, 16>(g, packed, j);
     }
     if constexpr (most == 32) launch_registers<Op::id, T, T, 32>(g, packed, j);

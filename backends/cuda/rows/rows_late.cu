@@ -23,7 +23,7 @@ __device__ tier tier_of(int level) { return level == 0 ? tier::double_double : t
 template <op_id Op, int Level, int Threads>
 __device__ __noinline__ void late_sums_of(late_sums<Op, Level>& to, const row_geometry& g, const row_anywhere<Op>& at,
                                           float top, std::int64_t begin, std::int64_t end, std::byte* scratch) {
-  constexpr int summed = row_rule<Op>::summed;
+  constexpr int summed = device_rule<Op>::summed;
   constexpr int ahead = 4;
   late_sums<Op, Level> s{};
   num::start_sums(s, static_cast<double>(top), call_of(g));
@@ -53,8 +53,8 @@ template <op_id Op, int Level>
 __device__ __noinline__ num::certified settle(const row_geometry& g, const num::row_call& call,
                                               const num::row_operands& o, const late_sums<Op, Level>& s, const float* x,
                                               int what) {
-  const dtype to = type_of_output(g, row_rule<Op>::has_exception ? 0 : what);
-  return row_rule<Op>::template settle<late_arithmetic<Op, Level>>(to, call, o, s, x, what);
+  const dtype to = type_of_output(g, device_rule<Op>::has_exception ? 0 : what);
+  return device_rule<Op>::template settle<late_arithmetic<Op, Level>>(to, call, o, s, x, what);
 }
 
 template <op_id Op>
@@ -80,7 +80,7 @@ __device__ void in_format(dtype type, F&& f) {
 // Output i of a row: of element i, or, after those of all elements, a result.
 template <op_id Op>
 struct row_output {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   bool wanted;
   int what;  // settle's
   row_values<num::elements_of<rule>> of{};
@@ -227,7 +227,7 @@ __global__ void __launch_bounds__(threads) late_kernel(const __grid_constant__ r
 // All tiers of few rows, a block for each.
 template <op_id Op>
 __global__ void __launch_bounds__(threads) few_kernel(const __grid_constant__ row_geometry g, counter* counters) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   __shared__ late_memory<Op> m;
   const num::row_call call = call_of(g);
   const row_anywhere<Op> at(g, blockIdx.x);
@@ -315,8 +315,8 @@ __global__ void __launch_bounds__(threads)
     const unsigned listed = g.open_count[row];
     const bool few = listed <= most_listed;
     // Results are beside the last elements.
-    const bool results = row_rule<Op>::results != 0 && end == g.length;
-    if (few ? begin != 0 : !row_rule<Op>::per_element && !results) return;
+    const bool results = device_rule<Op>::results != 0 && end == g.length;
+    if (few ? begin != 0 : !device_rule<Op>::per_element && !results) return;
     const row_anywhere<Op> at(g, row);
     const known_row<Op> known = known_of<Op>(g, row);
     const row_state<Op> state = state_of(g, call, at, known.top);
@@ -329,7 +329,7 @@ __global__ void __launch_bounds__(threads)
     if (Level > 0 && runs(g, 0)) join_chunks<Op, 0>(s0, g, sums, row, known.top, scratch);
     if (Level > 1 && runs(g, 1)) join_chunks<Op, Level >= 1 ? 1 : 0>(s1, g, sums, row, known.top, scratch);
     join_chunks<Op, Level>(s, g, sums, row, known.top, scratch);
-    const std::int64_t first = few || !row_rule<Op>::per_element ? 0 : begin;
+    const std::int64_t first = few || !device_rule<Op>::per_element ? 0 : begin;
     const std::int64_t past = few ? listed : results ? row_output<Op>::all(g) : end;
     for (std::int64_t k = first + threadIdx.x; k < past; k += threads) {
       const std::int64_t i = few ? g.open[row].of[k] : k;
@@ -382,7 +382,7 @@ void launch(const row_geometry& g, std::byte* sums, const job& j) {
 void run_few_rows(const row_geometry& g, const job& j) {
   if (g.rows == 0) return;
   ops::for_row_operation(g.op, [&]<class Op>() {
-    using rule = row_rule<Op::id>;
+    using rule = device_rule<Op::id>;
     // Rows with targets are never few (rows_cut.cpp); of a rule of several operands probabilities may stand in their place.
     if constexpr (rule::inputs.target < 0 || num::elements_of<rule> != 1) {
       launch_kernel<few_kernel<Op::id>>(j, g.rows, threads, 0, g, j.counters);

@@ -12,7 +12,7 @@ namespace {
 // keys: order_key with the sign flipped, so that 0 is less than any.
 template <op_id Op, class T>
 __device__ float top_of(const row_geometry& g, const long_work& w, const row_site<Op, T>& at) {
-  if constexpr (row_rule<Op>::look != num::row_look::greatest) return least_top(g, at);
+  if constexpr (device_rule<Op>::look != num::row_look::greatest) return least_top(g, at);
   return num::order_value(static_cast<std::int32_t>(w.keys[at.row()] ^ 0x80000000u), num::order_max);
 }
 
@@ -60,7 +60,7 @@ __device__ void for_groups(std::int64_t begin, int past, F&& f) {
 template <op_id Op, class T>
 __device__ auto sums_of_fours(const row_geometry& g, const row_site<Op, T>& at, float top, std::int64_t begin,
                               int past) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   constexpr int chains = chains_of<rule>;
   typename rule::template sums<double> part[chains];
   walk_of_fours walk = walk_of_chunk(g, begin);
@@ -79,9 +79,9 @@ __device__ auto sums_of_fours(const row_geometry& g, const row_site<Op, T>& at, 
 }
 
 template <op_id Op, class T, bool Packed>
-__global__ void __launch_bounds__(threads, num::has_line<row_rule<Op>> ? 4 : 0)
+__global__ void __launch_bounds__(threads, num::has_line<device_rule<Op>> ? 4 : 0)
     sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   using total = typename rule::total;
   alignas(16) __shared__ std::byte scratch[warps * sizeof(total)];
   const num::row_call call = call_of(g);
@@ -127,15 +127,15 @@ inline constexpr bool is_shared = !Rule::per_element && Operand >= 2;
 // Element j of four rows side by side.
 template <op_id Op, class T>
 struct four_rows {
-  float x[row_rule<Op>::summed][4];
+  float x[device_rule<Op>::summed][4];
 
   template <class F>
   __device__ four_rows(const row_geometry& g, const row_site<Op, T, F>& at, std::int64_t j) {
-    for_each_of<row_rule<Op>::summed>([&]<int K>() {
-      constexpr float absent = row_rule<Op>::absent[K];
+    for_each_of<device_rule<Op>::summed>([&]<int K>() {
+      constexpr float absent = device_rule<Op>::absent[K];
       const auto* const from = at.template begin<K>() + j * g.reduced.stride[K][0];
       float4 v;
-      if (is_shared<row_rule<Op>, K> || g.x[K] == nullptr) {
+      if (is_shared<device_rule<Op>, K> || g.x[K] == nullptr) {
         const float all = g.x[K] == nullptr ? absent : num::widen_to_float(*from);
         v = {all, all, all, all};
       } else {
@@ -147,7 +147,7 @@ struct four_rows {
 };
 template <op_id Op, class T, int Each>
 __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   using sums = typename rule::template sums<double>;
   constexpr int ahead = 4;
   constexpr int chains = Each == 1 ? ahead : 1;
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant
 template <op_id Op, class T>
 __global__ void __launch_bounds__(threads)
     join_kernel(const __grid_constant__ row_geometry g, long_work work, counter* counters) {
-  using total = typename row_rule<Op>::total;
+  using total = typename device_rule<Op>::total;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
   const num::row_call call = call_of(g);
   row_tally tally;
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(threads)
     const row_site<Op, T> at(g, row);
     const float top = top_of(g, work, at);
     known_of<Op>(g, row) = {sum, top};
-    if constexpr (row_rule<Op>::results != 0) {
+    if constexpr (device_rule<Op>::results != 0) {
       const row_state<Op> state = state_of(g, call, at, top);
       finish_row(g, call, at, state, numbers_of<Op>(call, state, whole_of(sum)), sum, tally);
     }
@@ -236,7 +236,7 @@ __device__ __noinline__ int chunk_outputs_again(const row_geometry& g, std::int6
 template <op_id Op, class T, bool Lines, class Numbers>
 __device__ int write_fours(const row_geometry& g, const row_site<Op, T>& at, const row_state<Op>& state,
                            const Numbers& numbers, std::int64_t begin, int past) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   constexpr int read = Lines ? rule::summed : num::elements_of<rule>;
   constexpr bool quick = is_quick<rule, T>;
   [[maybe_unused]] const auto q = quick_of<rule, quick>(numbers);
@@ -322,7 +322,7 @@ __global__ void __launch_bounds__(threads, 2) output_kernel(const __grid_constan
 // A block for each row, which it reads twice: again from the cache.
 template <op_id Op, class T>
 __global__ void __launch_bounds__(threads, 2) whole_kernel(const __grid_constant__ row_geometry g, counter* counters) {
-  using total = typename row_rule<Op>::total;
+  using total = typename device_rule<Op>::total;
   alignas(16) __shared__ std::byte scratch[warps * sizeof(total)];
   const num::row_call call = call_of(g);
   const int n = static_cast<int>(g.length);
@@ -374,12 +374,12 @@ void launch_tiles(const row_geometry& g, const long_work& w, const job& j, unsig
     launch_kernel<tile_sum_kernel<Op, T, 1>>(j, grid(1), threads, 0, g, w);
   }
   launch_kernel<join_kernel<Op, T>>(j, joins, threads, 0, g, w, j.counters);
-  if constexpr (row_rule<Op>::per_element)
+  if constexpr (device_rule<Op>::per_element)
     launch_kernel<tile_output_kernel<Op, T>>(j, grid(1), threads, 0, g, j.counters);
 }
 template <op_id Op, class T, bool Packed>
 void launch_chunks(const row_geometry& g, const long_work& w, const job& j, unsigned joins) {
-  if constexpr (Packed && is_whole<row_rule<Op>, T>) {
+  if constexpr (Packed && is_whole<device_rule<Op>, T>) {
     if (g.whole) {
       return launch_kernel<whole_kernel<Op, T>>(j, grid_for(j.device, g.rows, 24), threads, 0, g, j.counters);
     }
@@ -387,7 +387,7 @@ void launch_chunks(const row_geometry& g, const long_work& w, const job& j, unsi
   const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, g.chunk), 8);
   launch_kernel<sum_kernel<Op, T, Packed>>(j, grid, threads, 0, g, w);
   launch_kernel<join_kernel<Op, T>>(j, joins, threads, 0, g, w, j.counters);
-  if constexpr (row_rule<Op>::per_element) {
+  if constexpr (device_rule<Op>::per_element) {
     if constexpr (Packed) {
       with_lines<Op, T>(g, [&]<bool Lines>() {
         launch_kernel<output_kernel<Op, T, true, Lines>>(j, grid, threads, 0, g, j.counters);
@@ -400,10 +400,10 @@ void launch_chunks(const row_geometry& g, const long_work& w, const job& j, unsi
 template <op_id Op, class T>
 void launch_long(const row_geometry& g, const long_work& w, const job& j) {
   const unsigned joins = grid_for(j.device, ceil_div(g.rows, warps), 8);
-  if constexpr (is_tiled<row_rule<Op>>) {
+  if constexpr (is_tiled<device_rule<Op>>) {
     if (g.tiled) return launch_tiles<Op, T>(g, w, j, joins);
   }
-  if constexpr (row_rule<Op>::look == num::row_look::greatest) {
+  if constexpr (device_rule<Op>::look == num::row_look::greatest) {
     const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, g.chunk), 8);
     check(cudaMemsetAsync(w.keys, 0, static_cast<std::size_t>(g.rows) * 4, j.stream), "rows", "cudaMemsetAsync");
     launch_kernel<top_kernel<T>>(j, grid, threads, 0, g, w.keys);

@@ -72,7 +72,7 @@ template <op_id Op, class T, class F, class Numbers>
 __device__ auto line_of_four(const row_geometry& g, const row_site<Op, T, F>& at, const Numbers& n,
                              const walk_of_fours& walk, bool inside) {
   return line_at(g, at, n, [&]<int K>() {
-    return inside ? at.template number<K>(g, walk.template offset<K>(g)) : row_rule<Op>::absent[K];
+    return inside ? at.template number<K>(g, walk.template offset<K>(g)) : device_rule<Op>::absent[K];
   });
 }
 // x(i): x[0] of element i. line: of the row, if it has one.
@@ -92,7 +92,7 @@ __device__ void set_on_line(row_outputs<T, Count, false>& to, const row_geometry
 template <op_id Op, class T, class F, class Numbers, class Place>
 __device__ unsigned ask_again(const row_geometry& g, const row_site<Op, T, F>& at, const Numbers& n, float top,
                               unsigned open, unsigned skip, const Place& place, int length) {
-  using rule = row_rule<Op>;
+  using rule = device_rule<Op>;
   unsigned left = 0;
   for (; open != 0; open &= open - 1) {
     const int bit = __ffs(static_cast<int>(open)) - 1;

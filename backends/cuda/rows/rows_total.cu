@@ -23,7 +23,7 @@ struct total_part {
 };
 
 template <op_id Op, int Level>
-using late_total = typename row_rule<Op>::template late_total<late_arithmetic<Op, Level>>;
+using late_total = typename device_rule<Op>::template late_total<late_arithmetic<Op, Level>>;
 
 __device__ void set_total(const row_geometry& g, float v) { set_number<any_format>(g.out[0], 0, g.out_type[0], v); }
 
@@ -85,11 +85,11 @@ __global__ void __launch_bounds__(threads)
 template <op_id Op, int Level>
 __device__ __noinline__ void add_row(late_total<Op, Level>& total, const row_geometry& g, std::int64_t row,
                                      std::byte* scratch) {
-  constexpr int summed = row_rule<Op>::summed;
+  constexpr int summed = device_rule<Op>::summed;
   const row_site<Op, any_format> at(g, row);
   const num::row_operands o = operands_of(g, at);
   const num::row_call call = call_of(g);
-  if (row_rule<Op>::classify(call, o, 0).fills) return;  // the whole block: ignored, or without classes
+  if (device_rule<Op>::classify(call, o, 0).fills) return;  // the whole block: ignored, or without classes
   float top = -row_inf;
   for (std::int64_t j = threadIdx.x; j < g.length; j += threads) top = max_or_nan(top, at.template value<0>(g, j));
   __syncwarp();
@@ -138,7 +138,7 @@ void launch(const row_geometry& g, std::byte* parts, const job& j) {
 template <class F>
 void with_loss(op_id op, F&& f) {
   ops::for_row_operation(op, [&]<class Op>() {
-    if constexpr (num::is_loss<row_rule<Op::id>>) f.template operator()<Op::id>();
+    if constexpr (num::is_loss<device_rule<Op::id>>) f.template operator()<Op::id>();
   });
 }
 

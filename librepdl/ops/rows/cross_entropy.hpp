@@ -96,9 +96,10 @@ struct blended_total {
   double finite = 0;
   double weights = 0, weighted_gaps = 0, products = 0, product_gaps = 0;
 
-  REPDL_HD void join(const blended_sums<double>& s) {
-    exponentials.join(weight_sums<double, true>{s.rest, s.count});
-    const blended_row<double> r = s.of_row();
+  template <class R>
+  REPDL_HD void join(const blended_sums<R>& s) {
+    exponentials.join(weight_sums<R, true>{s.rest, s.count});
+    const blended_row<R> r = s.of_row();
     add(r.finite, r.weights, r.weighted_gaps, r.products, r.product_gaps);
   }
   REPDL_HD void join(const blended_total& o) {

@@ -50,36 +50,6 @@ struct deviations {
   R gap;
 };
 template <class R>
-struct deviation_sums;
-#if defined(__CUDACC__)
-// A GPU rounds up or down as fast as to nearest: D is between two sums, which are one where nothing is lost. So means that are midpoints
-// are decided. d is rounded down in Q, too.
-template <>
-struct deviation_sums<double> {
-  static constexpr int k = 2;
-  double first = 0;
-  double second = 0;
-  double above = 0;
-
-  REPDL_HD void add([[maybe_unused]] const double* x, [[maybe_unused]] double top, double) {
-#if defined(__CUDA_ARCH__)
-    const double d = __dadd_rd(x[0], -top);
-    first = __dadd_rd(first, d);
-    above = __dadd_ru(above, __dadd_ru(x[0], -top));
-    second = fma(d, d, second);
-#endif
-  }
-  REPDL_HD void merge([[maybe_unused]] const deviation_sums& o) {
-#if defined(__CUDA_ARCH__)
-    first = __dadd_rd(first, o.first);
-    above = __dadd_ru(above, o.above);
-    second += o.second;
-#endif
-  }
-  REPDL_HD deviations<double> of_row() const { return {first, second, (above - first) * (1 + 0x1p-50)}; }
-};
-#endif
-template <class R>
 struct deviation_sums {
   static constexpr int k = 1;
   R first{};
@@ -94,15 +64,19 @@ struct deviation_sums {
     second += o.second;
   }
   REPDL_HD deviations<R> of_row() const { return {first, second, math<R>::all(infinity)}; }
-  deviation_sums<double> lane(int l) const { return {first[l], second[l]}; }
+  template <class Lane = double>
+  deviation_sums<Lane> lane(int l) const {
+    return {first[l], second[l]};
+  }
 };
 struct deviation_total {
   dd first{};
   dd second{};
   double gap = 0;
 
-  REPDL_HD void join(const deviation_sums<double>& s) {
-    const deviations<double> part = s.of_row();
+  template <class R>
+  REPDL_HD void join(const deviation_sums<R>& s) {
+    const deviations<R> part = s.of_row();
     first = num::add(first, part.first);
     second = num::add(second, part.second);
     gap += part.gap + lost_by_addition();
@@ -138,104 +112,14 @@ REPDL_HD verdict<R> rounded_within(R y, R f) {
   using M = row_math<R>;
   return verdict_of<T, R>({M::add(y, -f), -M::add(-y, -f)});
 }
-// The same at less cost. least: of norm_numbers.
-template <class T, class R>
-REPDL_HD verdict<R> quick_within(R y, R f, R) {
-  return rounded_within<T>(y, f);
-}
-
-#if defined(__CUDACC__)
-// m, the midpoint of the numbers of T about y, of which one is y's result, is h / 2 from both. The next midpoints are h / 4 beyond them
-// at least (h / 4 below a power of two): where |y - m|, which is exact and at most h / 2, is more than 2 f, f < h / 4. Of 0 it is a
-// subnormal number, which is more than 2 f if f is 0. Of a binary16 number below 2^-14 the sum with that is off by 2^-66, and the sign of
-// a zero is y's where |y| is more than f.
-template <class T>
-REPDL_HD verdict<double> quick_within(double y, double f, double least) {
-  constexpr std::uint64_t half = std::uint64_t{1} << (52 - format<T>::precision);
-  const double w = above_subnormals<T>(y);
-  const double m = double_of((bits_of(w) & ~(2 * half - 1)) | half);
-  const auto upper = [](double of) { return static_cast<unsigned>(bits_of(of) >> 32) & 0x7fffffffu; };
-  const bool zero = (upper(y) == 0) & (least == 0);
-  if constexpr (std::is_same_v<T, f16>) {
-    const bool has_sign = (magnitude_of(y) > f) | (zero & (f == 0));
-    return {value_of<T>(y),
-            !((magnitude_of(w - m) > 2 * f + 0x1p-65) & has_midpoints_in_place<T>(upper(w)) & has_sign)};
-  }
-  return {value_of<T>(y), !((magnitude_of(w - m) > 2 * f) & (has_midpoints_in_place<T>(upper(w)) | zero))};
-}
-#endif
-
-#if defined(__CUDACC__)
-// The same in binary32, v = 2^-24. m = high + low, within 2^-48 of itself.
-//     d = (x - high) - low    2 v |d|: the first difference is exact, or |d| is half of |high| at least; and 2^-48 |m|
-//     z = d rstd, y = z w + b    |w| (|d| t + s) + v |y|, t = rstd (r + 4.02 v), s = what it is in binary64 + rstd (2^-47 |m| + 2^-149)
-//     y -+ f                  v of themselves each
-// f is rounded up, so that it is 0 only if nothing is lost: what falls below the normal numbers is 2^-150, and the products with |d|, or
-// |y|, are 2^-149 at least. r takes 2^-33 more: what the test in binary64 is off by.
-struct quick_norm {
-  float high, low, rstd, zero;
-  float of_d, absolute, least;
-  bool known;
-
-  // Of what is centred, d = 0 is +0: low is -0 where it is 0, as offset is. Else d is x.
-  __device__ static quick_norm of(const norm_numbers<double>& r, bool centred) {
-    const double m = r.centre + r.offset;
-    const auto high = static_cast<float>(m);
-    const double relative = r.relative + (0x1.03p-22 + 0x1p-33);
-    const double of_m = 0x1p-47 * magnitude_of(m) + (m != 0 ? 0x1p-149 : 0.0);
-    const double absolute = (r.absolute + r.rstd * of_m) * (1 + 0x1p-20);
-    const bool known = (relative < 0x1p-20) & (absolute < 0x1p60) & (r.rstd > 0x1p-60) & (r.rstd < 0x1p60);
-    return {high,
-            centred ? -static_cast<float>(static_cast<double>(high) - m) : 0.0f,
-            static_cast<float>(r.rstd),
-            static_cast<float>(r.zero),
-            __double2float_ru(r.rstd * relative),
-            __double2float_ru(absolute),
-            r.least > 0 ? 0x1p-149f : 0.0f,
-            known};
-  }
-  // NaN is no end: a lower one becomes -inf.
-  __device__ ends<float> at(float x, float w, float b) const {
-    const float d = __fsub_rn(__fsub_rn(x, high), low);
-    const float y = __fadd_rn(__fmaf_rn(__fmul_rn(d, rstd), w, b), zero);
-    const float of_y = __fmaf_ru(fabsf(y), 0x1.9p-23f, least);
-    const float f = __fmaf_ru(fabsf(w), __fmaf_ru(fabsf(d), of_d, absolute), of_y);
-    return {fmaxf(__fsub_rn(y, f), -__builtin_inff()), -__fsub_rn(-y, f)};
+// The same at the least cost. least: of norm_numbers.
+template <class R>
+struct quick_within {
+  template <class T>
+  REPDL_HD static verdict<R> of(R y, R f, R) {
+    return rounded_within<T>(y, f);
   }
 };
-
-// y in binary32, as y = x a + c, where w and b are those of several elements. With M = centre + offset, rounded, a = w rstd and c = b - M a,
-// rounded once, E = r + 4 u:
-//     a               |a| r: what rstd has, and u
-//     m - M           |a| (1 + 1/8) u |M|, and |w| s (s has the 1/8)
-//     y               |x - M| |a| r + |w| s + 1.1 u |M a| + u |c| + u |y|,  |y| <= |x a| + |c|
-//                     <= |x| |a| (r + 2 u) + |M a| (r + 2 u) + |w| s + 3 u |c|
-// So of_x, rest, which are twice that, have room for the roundings in them: E < 1/3. The test is that of quick_within. With 2^-149 in
-// `rest` it leaves all open that is below 2^-124: m is within half an ulp of 24 bits. What is 2^128 or more is infinity, as its
-// neighbours are; NaN, infinite y and bounds leave open.
-struct norm_line {
-  double a, c;
-  double of_x, rest;
-
-  __device__ static norm_line of(const norm_numbers<double>& r, double w, double b) {
-    const double m = r.centre + r.offset;
-    const double a = w * r.rstd;
-    const double c = fma(-m, a, b);
-    const double of_x = magnitude_of(a) * (r.relative + 0x1p-51);
-    const double rest = magnitude_of(m) * of_x + (magnitude_of(w) * r.absolute + magnitude_of(c) * 0x1p-51);
-    return {a, c, 2 * of_x, 2 * rest + 0x1p-149};
-  }
-  __device__ verdict<double> at(float x) const {
-    const auto v = static_cast<double>(x);
-    const double y = fma(v, a, c);
-    const double f = fma(magnitude_of(v), of_x, rest);
-    constexpr std::uint64_t half = std::uint64_t{1} << 28;
-    const double m = double_of((bits_of(y) & ~(2 * half - 1)) | half);
-    return {static_cast<float>(y), !(magnitude_of(y - m) > f)};
-  }
-};
-#endif
-
 // ---------------------------------------------------------------------------------------------------------- late tiers
 
 // The sums of d and d^2 in an arithmetic. plain: of x, not finite where an x is not.
@@ -486,7 +370,7 @@ struct norm_rule : plain_rule {
   template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     const estimate<R> e = estimate_of(r, x);
-    return quick_within<T>(e.y, e.f, r.least);
+    return quick_within<R>::template of<T>(e.y, e.f, r.least);
   }
   // The same where |w| <= W and |b| <= B: |z w| <= |y| (1 + 2 u) + |b|, so y is off by less than (r (1 + 2 u) + u) |y| + C, C = r B +
   // s W. y (1 - e) - C and y (1 + e) + C, C with y's sign, are off by 4 u |y| + u C more: e = r + 8 u, C of 2^-10 more. Of y = -0 and
@@ -509,21 +393,6 @@ struct norm_rule : plain_rule {
     const R c = M::from_bits(M::to_bits(l.most) | (M::to_bits(y) & 0x8000000000000000));
     return verdict_of<T, R>({M::muladd(y, l.near, -c), M::muladd(y, l.far, c)});
   }
-#if defined(__CUDACC__)
-  using quick = quick_norm;
-  __device__ static quick quick_of(const norm_numbers<double>& r) { return quick::of(r, Centred); }
-  __device__ static ends<float> quick_ends(const quick& q, const float* x, float) {
-    return q.at(x[0], x[1], Centred ? x[2] : -0.0f);
-  }
-  __device__ static norm_line line_of(const norm_numbers<double>& r, const float* x) requires(Centred) {
-    return norm_line::of(r, static_cast<double>(x[1]), static_cast<double>(x[2]));
-  }
-  template <class T, class R>
-  REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
-    const estimate<R> e = estimate_of(r, x);
-    return rounded_within<T>(e.y, e.f);
-  }
-#endif
   template <class R>
   REPDL_HD static ends<R> result(const row_call& c, const numbers<R>& r, R, int k) {
     if (Centred && k == 0) {

@@ -48,62 +48,6 @@ struct signed_sum {
   REPDL_HD R width() const { return spread; }
   REPDL_HD R error(double g) const { return g * spread; }
 };
-#if defined(__CUDACC__)
-// On a GPU it is between two sums.
-template <>
-struct signed_sum<double, false> {
-  double low = 0;
-  double high = 0;
-
-  REPDL_HD void add([[maybe_unused]] double term) {
-#if defined(__CUDA_ARCH__)
-    low = __dadd_rd(low, term);
-    high = __dadd_ru(high, term);
-#endif
-  }
-  REPDL_HD void add_product([[maybe_unused]] double a, [[maybe_unused]] double b) {
-#if defined(__CUDA_ARCH__)
-    low = __fma_rd(a, b, low);
-    high = __fma_ru(a, b, high);
-#endif
-  }
-  REPDL_HD void merge([[maybe_unused]] const signed_sum& o) {
-#if defined(__CUDA_ARCH__)
-    low = __dadd_rd(low, o.low);
-    high = __dadd_ru(high, o.high);
-#endif
-  }
-  // What a total's additions and this one's lose: 2 u of it.
-  REPDL_HD static signed_sum of_total(double total, double spread) {
-    const double lost = 0x1p-52 * magnitude_of(total);
-    return {total - lost, total + spread * (1 + 0x1p-20) + lost};
-  }
-  REPDL_HD double lowest() const { return low; }
-  REPDL_HD double width() const { return high - low; }
-  REPDL_HD double error(double g) const { return g < 1 ? width() * (1 + 0x1p-40) : infinity; }
-};
-// Of products with b as it is; what that is off by is 2 u of the products' magnitudes.
-template <>
-struct signed_sum<double, true> {
-  signed_sum<double, false> range;
-  double magnitude = 0;
-
-  REPDL_HD void add_product(double a, double b) {
-    range.add_product(a, b);
-    magnitude = fma(magnitude_of(a), magnitude_of(b), magnitude);
-  }
-  REPDL_HD void merge(const signed_sum& o) {
-    range.merge(o.range);
-    magnitude += o.magnitude;
-  }
-  REPDL_HD static signed_sum of_total(double total, double spread) {
-    return {signed_sum<double, false>::of_total(total, spread), 0};
-  }
-  REPDL_HD double lowest() const { return range.lowest(); }
-  REPDL_HD double width() const { return range.width() + 0x1.1p-52 * magnitude; }
-  REPDL_HD double error(double g) const { return g < 1 ? width() * (1 + 0x1p-40) : infinity; }
-};
-#endif
 // Of parts that are too long for merge. Sums of parts that cancel later are off by 2^-104 of themselves.
 struct signed_total {
   dd value{};
@@ -234,47 +178,6 @@ struct norm_gradient_numbers {
   R product;  // what t errs by in binary32, of itself
 };
 
-#if defined(__CUDACC__)
-// The same in binary32, v = 2^-24, where a = high + low within 2^-48 of itself.
-//     t = g w         0, or of a w of binary32 v |t|, |t| <= |c| + |a|; what falls below the normal numbers: 2^-150, for which |g| counts
-//                     2^-149, rounded up
-//     c = (t - high) - low    2 v |c|: the first difference is exact, or c is half of |high| at least
-//     d b             3 v |d b|, for which |d| counts 2^-149 at least
-//     v = c - d b     v |v|, and v -+ f v |v| each
-// Every term is rounded up; the products with rstd are, towards the ends.
-struct quick_norm_gradient {
-  float mean, rstd, high, low, b;
-  float of_a, of_b, per_c;
-  bool known;
-
-  __device__ static quick_norm_gradient of(const norm_gradient_numbers<double>& r) {
-    const auto high = static_cast<float>(r.a);
-    const double of_a = (r.a_error + (0x1p-47 + r.product) * magnitude_of(r.a)) * (1 + 0x1p-20);
-    const double of_b = (r.b_error + 0x1.9p-23 * magnitude_of(r.b)) * (1 + 0x1p-20);
-    const bool known = (r.rstd > 0x1p-60) & (r.rstd < 0x1p60) & (of_a + magnitude_of(r.a) < 0x1p100) &
-                       (of_b + magnitude_of(r.b) < 0x1p100);
-    return {static_cast<float>(r.mean),
-            static_cast<float>(r.rstd),
-            high,
-            static_cast<float>(r.a - static_cast<double>(high)),
-            static_cast<float>(r.b),
-            __double2float_ru(of_a),
-            __double2float_ru(of_b),
-            static_cast<float>(0x1.1p-23 + r.product),
-            known};
-  }
-  __device__ ends<float> at(float g, float x, float w) const {
-    const float c = __fsub_rn(__fsub_rn(__fmul_rn(g, w), high), low);
-    const float d = __fsub_rn(x, mean);
-    const float v = __fadd_rn(__fsub_rn(c, __fmul_rn(d, b)), 0.0f);
-    const float of_t = __fmaf_ru(fabsf(g), 0x1p-149f, of_a);
-    const float of_c = __fmaf_ru(fabsf(c), per_c, __fmaf_ru(fabsf(v), 0x1.9p-23f, of_t));
-    const float f = __fmaf_ru(fabsf(d), of_b, of_c);
-    return {fmaxf(__fmul_rd(rstd, __fsub_rn(v, f)), -__builtin_inff()), __fmul_ru(rstd, __fadd_rn(v, f))};
-  }
-};
-#endif
-
 template <bool Centred>
 struct norm_gradient_rule : plain_rule {
   static constexpr row_look look = Centred ? row_look::given : row_look::nothing;
@@ -328,16 +231,6 @@ struct norm_gradient_rule : plain_rule {
     const R f = 0x1.2p-51 * magnitude + M::muladd(magnitude_of(d), r.b_error, r.a_error);
     return verdict_of<T, R>({r.rstd * (v - f), r.rstd * (v + f)});
   }
-#if defined(__CUDACC__)
-  using quick = quick_norm_gradient;
-  __device__ static quick quick_of(const numbers<double>& r) {
-    quick q = quick::of(r);
-    if constexpr (!Centred) q.mean = 0.0f;
-    return q;
-  }
-  __device__ static ends<float> quick_ends(const quick& q, const float* x, float) { return q.at(x[0], x[1], x[2]); }
-#endif
-
   template <class A>
   using late = late_moments<A, Centred>;
   template <class A>

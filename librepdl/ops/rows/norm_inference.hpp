@@ -116,18 +116,6 @@ struct row_rule<ops::op_id::batch_norm_inference> : given_statistics {
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R term) {
     return elements::element<T>(r, x, term);
   }
-#if defined(__CUDACC__)
-  using quick = elements::quick;
-  __device__ static quick quick_of(const numbers<double>& r) { return elements::quick_of(r); }
-  __device__ static ends<float> quick_ends(const quick& q, const float* x, float) {
-    return elements::quick_ends(q, x, 0);
-  }
-  __device__ static norm_line line_of(const numbers<double>& r, const float* x) { return elements::line_of(r, x); }
-  template <class T, class R>
-  REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R term) {
-    return elements::careful<T>(r, x, term);
-  }
-#endif
 
   template <class A>
   using late = no_late_sums<real_of<A>>;
@@ -178,15 +166,8 @@ struct row_rule<ops::op_id::batch_norm_inference_backward> : given_statistics {
   template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     const R y = (x[0] * x[1]) * r.rstd;
-    return quick_within<T>(y, magnitude_of(y) * r.relative, R{});
+    return quick_within<R>::template of<T>(y, magnitude_of(y) * r.relative, R{});
   }
-#if defined(__CUDACC__)
-  template <class T, class R>
-  REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
-    const R y = (x[0] * x[1]) * r.rstd;
-    return rounded_within<T>(y, magnitude_of(y) * r.relative);
-  }
-#endif
 
   template <class A>
   using late = no_late_sums<real_of<A>>;

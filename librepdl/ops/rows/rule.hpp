@@ -18,7 +18,7 @@
 //   results         `results` outputs, the last ones, one for each row
 //   classify        the rows whose outputs are all one number, known before they are summed up
 //   is_costly       on a GPU an element of binary32 takes longer than memory does
-//   has_exponential, has_exponential_element   term, or element, take an exponential (plain_exponential)
+//   has_exponential term takes an exponential (plain_exponential)
 //   has_sums        anything is found of a row but its top and its own numbers
 //   term            of an element, from which its part of the sums is made; keeps_term: its output, too
 //   sums<R>         of a part of a row: add, merge, of_row, which is what they say of a whole row; lane(l), that one's
@@ -28,9 +28,6 @@
 //   element<T, R>   an output, rounded to T, or that binary64 leaves it open; careful<T, R>, if there is one: the same at more cost, for
 //                   what element left. On a CPU, of rows one at a time, limits<R>, if there are any, from the greatest magnitudes of
 //                   x[1] and x[2]: element_within<T, R> is a shorter element, and element decides what it left
-//   quick           of binary16 and bfloat16 on a GPU, in binary32: quick_of(numbers) makes it, known: whether it says anything, and
-//                   quick_ends(quick, x, term), term cut to binary32, are what an output is between. Where both round alike, so does it
-//   line_of         of binary32 on a GPU: of elements with the same x[1], x[2], .. makes it what has at(x[0]), an output as element's
 //   result<R>       what a row's result k is between, beside `at`: its counterpart among the row's own numbers, if there is one
 //   exception       likewise of the element at the row's target, if it is another formula than the others'
 //   part            of a loss that is a sum over rows: a row's part of it; late_total<A>: the sum, from late sums
@@ -41,6 +38,9 @@
 // Operands and outputs are of one format, binary16, bfloat16 or binary32; statistics of rows, which norms make and their gradients take,
 // are binary32, and factors may be. Numbers of the narrow formats, and the middles between two of them, are binary32 numbers or midpoints: what is said of
 // those holds of them, and they are binary32 numbers on their way through.
+//
+// A backend may specialise what a rule is made of, class templates of R, for its own R, and derive rules of its own: CUDA does
+// (backends/cuda/rows/device_rule.cuh).
 //
 // What is special is open in binary64, as if undecided, and settle knows it: infinite and NaN operands, mostly.
 #pragma once
@@ -141,14 +141,13 @@ struct row_math<double> : math<double> {
   // 1 / sqrt(a) within 2 u of itself, or NaN, as of 0. On a GPU from an approximation y whose e = 1 - a y^2 is looked at: y (1 + e / 2 +
   // 3 e^2 / 8) is off by less than e^3 / 3 of itself, and by u for the last addition.
   REPDL_HD static double reciprocal_root(double a) {
-#if defined(__CUDA_ARCH__)
-    double y;
-    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(a));
-    const double e = fma(-(a * y), y, 1.0);
-    return magnitude_of(e) < 0x1p-18 ? fma(y * e, fma(0.375, e, 0.5), y) : double_of(format<double>::nan);
-#else
-    return 1 / num::sqrt(a);
-#endif
+    if constexpr (on_device) {
+      const double y = reciprocal_root_estimate(a);
+      const double e = fma(-(a * y), y, 1.0);
+      return magnitude_of(e) < 0x1p-18 ? fma(y * e, fma(0.375, e, 0.5), y) : double_of(format<double>::nan);
+    } else {
+      return 1 / num::sqrt(a);
+    }
   }
   using tally = std::int32_t;  // of less than 2^31 numbers
   REPDL_HD static double of_tally(tally n) { return static_cast<double>(n); }
@@ -210,48 +209,6 @@ REPDL_HD certified round_ends(dtype to, const ends<double>& e) {
     return certified{v.value, !v.open};
   });
 }
-
-#if defined(__CUDACC__)
-// On a GPU conversions are slow: elements are rounded where they are written, and tested by their bits. A binary16 number below 2^-14 has
-// its midpoints where one of that much more has them.
-template <class T>
-REPDL_HD double above_subnormals(double v) {
-  if constexpr (std::is_same_v<T, f16>) {
-    const double a = magnitude_of(v);
-    return a < 0x1p-14 ? a + 0x1p-14 : a;
-  } else {
-    return v;
-  }
-}
-// Whether midpoints are where they are of most numbers, from the upper half of above_subnormals, its sign aside.
-template <class T>
-REPDL_HD bool has_midpoints_in_place(unsigned upper) {
-  if constexpr (std::is_same_v<T, f16>) return upper < 0x40f00000u;  // 2^16
-  return upper - 0x38200000u < 0x47d00000u - 0x38200000u;            // 2^-125 to 2^126
-}
-// What `narrow` makes RN_T(v) of, for a v that is no midpoint of T: of the narrow formats v cut to binary32, its last bit set. Midpoints
-// have a last bit of 0 there, so it is none, and on v's side of all of them.
-template <class T>
-REPDL_HD float value_of([[maybe_unused]] double v) {
-#if defined(__CUDA_ARCH__)
-  if constexpr (!std::is_same_v<T, float>) return float_of(bits_of(__double2float_rz(v)) | 1u);
-#endif
-  return static_cast<float>(v);
-}
-#endif
-
-#if defined(__CUDACC__)
-// Whether a rule has elements in binary32.
-template <class Rule>
-concept has_quick = requires {
-  typename Rule::quick;
-};
-// Whether its elements are on a line where the operands but x[0] are those of several.
-template <class Rule>
-concept has_line = Rule::per_element && requires(const typename Rule::template numbers<double>& n, const float* x) {
-  Rule::line_of(n, x).at(*x);
-};
-#endif
 
 // What most rules say.
 struct plain_rule {

@@ -136,15 +136,14 @@ REPDL_HD ends<R> log_softmax_gradient(R g, R weight, R hi, R lo, R e) {
 // The gap cut at -600, NaN too.
 template <class R>
 REPDL_HD R cut_gap(R x, R max) {
-#if defined(__CUDA_ARCH__)
-  // A gap is +0 or negative, so its upper word orders as an unsigned number (-600 is 0xc082c000 00000000; what is left of the lower
-  // word moves the cut by less than 2^-11).
-  const double d = x - max;
-  const auto upper = static_cast<unsigned>(__double2hiint(d));
-  return __hiloint2double(static_cast<int>(min(upper, 0xc082c000u)), __double2loint(d));
-#else
-  return row_math<R>::larger(x - max, math<R>::all(least_gap));
-#endif
+  if constexpr (on_device) {
+    // A gap is +0 or negative, so its upper half orders as an unsigned number (-600 is 0xc082c000 00000000; what is left of the lower
+    // one moves the cut by less than 2^-11).
+    const R d = x - max;
+    return with_upper_half(d, lesser(upper_half(d), 0xc082c000u));
+  } else {
+    return row_math<R>::larger(x - max, math<R>::all(least_gap));
+  }
 }
 
 // rest and count of a row.
@@ -161,18 +160,6 @@ struct weight_sums {
 
   REPDL_HD void add(const R* at, R max, R weight) {
     const R x = at[0];
-#if defined(__CUDA_ARCH__)
-    // By the upper word of a gap: 0, or, of -inf, one that no number has. Added under a condition: fewer instructions than choosing what
-    // is added.
-    asm("{\n.reg .pred below, present;\n"
-        "setp.ne.u32 below, %2, 0;\n"
-        "setp.lt.and.u32 present, %2, 0xfff00000, below;\n"
-        "@present add.rn.f64 %0, %0, %3;\n"
-        "@!below add.s32 %1, %1, 1;\n}"
-        : "+d"(rest), "+r"(count)
-        : "r"(__double2hiint(x - max)), "d"(weight));
-    return;
-#endif
     const R zero = math<R>::all(0.0);
     const typename row_math<R>::tally none{};
     count += x >= max ? none + 1 : none;
@@ -184,7 +171,7 @@ struct weight_sums {
     count += o.count;
   }
   REPDL_HD row_weights<R> of_row() const { return {rest, row_math<R>::of_tally(count)}; }
-  weight_sums<double, true> lane(int l) const { return {rest[l], static_cast<row_math<double>::tally>(count[l])}; }
+  weight_sums<double, Separate> lane(int l) const { return {rest[l], static_cast<row_math<double>::tally>(count[l])}; }
 };
 template <class R>
 struct weight_sums<R, false> {
@@ -221,147 +208,38 @@ template <class R>
 struct weight_factor {
   R low;
   R high;
-};
-template <class R>
-REPDL_HD weight_factor<R> factor_of(R f, double bound, R) {
-  using M = math<R>;
-  const R least = M::all(-infinity);
-  const R most = M::all(infinity);
-  if (!(bound < 1)) return {least, most};
-  const auto known = magnitude_of(f) < infinity;
-  return {known ? f * (1 - bound) : least, known ? f * (1 + bound) : most};
-}
-template <class R>
-REPDL_HD ends<R> scaled_ends(R e, const weight_factor<R>& f, double) {
-  return {e * f.low, e * f.high};
-}
-template <class T, class R>
-REPDL_HD verdict<R> scaled_weight(R e, const weight_factor<R>& f) {
-  return verdict_of<T>(scaled_ends<R>(e, f, 0));
-}
 
-// R beside a gap, as an element of log_softmax: (x - max) - R.
+  // Of a row with this S.
+  REPDL_HD static weight_factor of(R f, double bound, R) {
+    using M = math<R>;
+    const R least = M::all(-infinity);
+    const R most = M::all(infinity);
+    if (!(bound < 1)) return {least, most};
+    const auto known = magnitude_of(f) < infinity;
+    return {known ? f * (1 - bound) : least, known ? f * (1 + bound) : most};
+  }
+  // e f; `gap`: the u that the bound has for the greatest gap.
+  REPDL_HD ends<R> times(R e, double) const { return {e * low, e * high}; }
+  // The same at the least cost.
+  template <class T>
+  REPDL_HD verdict<R> product(R e) const {
+    return verdict_of<T>(times(e, 0));
+  }
+};
+
+// R beside a gap.
 template <class R>
 struct logarithm_numbers {
   R max;
   row_logarithm<R> log;
-};
-template <class R>
-REPDL_HD logarithm_numbers<R> beside_gaps(R max, const row_logarithm<R>& log) {
-  return {max, log};
-}
-template <class T, class R>
-REPDL_HD verdict<R> gap_element(R x, const logarithm_numbers<R>& r) {
-  return verdict_of<T>(quick_gap_ends<R>(x, r.max, r.log.value, r.log.slack));
-}
 
-#if defined(__CUDACC__)
-// On a GPU the bits of binary64 below a binary32 number's last one, 29 of them, say how far v is from a midpoint, 2^28, in its own
-// ulps, from 2^-125 to 2^126. v errs by less than `margin` of them. Of narrower formats they are the upper 29 of those below the last
-// one: the margin in their units is less by the bits that are left out, and rounded up; 1 more for those, which are cut off, and for what
-// above_subnormals rounds.
-inline constexpr unsigned no_margin = 0x10000000u;  // what this test decides nothing with
-REPDL_HD unsigned margin_of(double relative, unsigned roundings) {
-  return relative < 0x1p-26 ? static_cast<unsigned>(relative * 0x1p53) + roundings : no_margin;
-}
-template <class T>
-REPDL_HD bool is_far_from_midpoints(double v, unsigned margin) {
-  const std::uint64_t bits = bits_of(above_subnormals<T>(v));
-  constexpr int unused = 24 - format<T>::precision;
-  if constexpr (unused != 0) margin = margin < no_margin ? (margin >> unused) + 2 : no_margin;
-  const auto below = static_cast<unsigned>(bits >> unused) & 0x1fffffffu;
-  const unsigned upper = static_cast<unsigned>(bits >> 32) & 0x7fffffffu;
-  return (below - (0x10000000u - margin) > 2 * margin) & has_midpoints_in_place<T>(upper);
-}
-template <>
-struct weight_factor<double> {
-  double value;  // NaN: nothing is to be decided
-  double bound;
-  unsigned margin;
-};
-// H(q) - ln S, where bounds_of_rows has ln n, with ln S >= 0.69 (biased exponent of S - 1023).
-template <>
-REPDL_HD weight_factor<double> factor_of<double>(double f, double bound, double sum) {
-  bound -= 0.69 * 0x1p-53 * static_cast<double>(static_cast<int>(bits_of(sum) >> 52) - 1023);
-  return {bound < 1 && is_finite(f) ? f : double_of(format<double>::nan), bound, margin_of(bound, 2)};
-}
-// With the gap of this element, |d| <= 0.7 (1023 - biased exponent of e^d), in place of the greatest one.
-template <>
-REPDL_HD ends<double> scaled_ends<double>(double e, const weight_factor<double>& f, double gap) {
-  const double p = e * f.value;
-  const auto exponent = static_cast<double>(1023 - static_cast<int>(bits_of(e) >> 52));
-  const double bound = f.bound - (gap - (0.7 * exponent < gap ? 0.7 * exponent : gap)) * 0x1p-53;
-  return {p * (1 - bound), p * (1 + bound)};
-}
-// A product below 2^-151 is a zero.
-template <class T>
-REPDL_HD verdict<double> scaled_weight(double e, const weight_factor<double>& f) {
-  const double p = e * f.value;
-  const unsigned upper = static_cast<unsigned>(bits_of(p) >> 32) & 0x7fffffffu;
-  return {value_of<T>(p), !(is_far_from_midpoints<T>(p, f.margin) | (upper < 0x36800000u))};
-}
-template <>
-struct logarithm_numbers<double> {
-  double max;
-  row_logarithm<double> log;
-  unsigned margin;
-  unsigned around;  // both sides of a midpoint, in eighths
-};
-// v = (x - max) - R errs by what R does, which is not more of v than of R, and by two roundings, of numbers that are not larger.
-template <>
-REPDL_HD logarithm_numbers<double> beside_gaps<double>(double max, const row_logarithm<double>& log) {
-  const unsigned margin = margin_of(log.relative, 4);
-  return {max, log, margin, margin < no_margin ? 16 * margin : 0xffffffffu};
-}
-// x = -inf: so is v. Of binary32 v is 0 or below, and where it is -2^-125 or more away from it the lower word says how far it is from a
-// midpoint, in eighths of its units: of what overflows, and of -inf, it does not matter.
-template <class T>
-REPDL_HD verdict<double> gap_element(double x, const logarithm_numbers<double>& r) {
-  const double v = (x - r.max) - r.log.value;
-  const auto upper = static_cast<unsigned>(bits_of(v) >> 32);
-  if constexpr (std::is_same_v<T, float>) {
-    const unsigned from = (static_cast<unsigned>(bits_of(v)) << 3) - (0x80000000u - 8 * r.margin);
-    return {static_cast<float>(v), !((from > r.around) & (upper >= 0xb8200000u))};
-  }
-  const bool absent = upper == 0xfff00000u;
-  return {absent ? static_cast<float>(v) : value_of<T>(v), !(is_far_from_midpoints<T>(v, r.margin) | absent)};
-}
-
-// The same in binary32. What they are between has room for 2^-33 more than what is known in binary64, whose test leaves nothing open that
-// this one decides.
-//
-// e f, from an e cut to binary32: below it by 2^-23 of itself and 2^-149 at most. Towards 0 the product is cut. Away from it f is more by
-// 2^-22 (1 + 2^-8), of which e, f's rounding and the product's take 2^-22; what is lost below the normal numbers is |f| 2^-149 and 2^-150.
-struct quick_factor {
-  float inner, outer, least;
-  bool known;
-
-  __device__ static quick_factor of(const weight_factor<double>& f) {
-    const double size = magnitude_of(f.value);
-    const bool known = ((size > 0x1p-100) | (size == 0)) & (size < 0x1p100) & (f.bound < 0x1p-40);
-    const auto least = static_cast<float>(0x1p-148 * (size > 1 ? size : 1.0));
-    return {__double2float_rz(f.value * (1 - 0x1p-32)), static_cast<float>(f.value * (1 + 0x1.01p-22)),
-            copysignf(least, static_cast<float>(f.value)), known};
-  }
-  __device__ ends<float> times(float e) const { return {__fmul_rz(e, inner), __fmaf_rn(e, outer, least)}; }
-};
-// (x - max) - R, rounded down and up. The stand-in for a tiny R is between 0 and 2^-149.
-struct quick_gap {
-  float max;
-  float low, high;  // of R
-  bool known;
-
-  __device__ static quick_gap of(const logarithm_numbers<double>& r) {
-    const row_logarithm<double>& log = r.log;
-    const double slack = log.slack + 0x1p-32 * log.value;
-    return {static_cast<float>(r.max), __double2float_rd(log.value - slack), __double2float_ru(log.value + slack),
-            log.relative < 1};
-  }
-  __device__ ends<float> from(float x) const {
-    return {__fsub_rd(__fsub_rd(x, max), high), __fsub_ru(__fsub_ru(x, max), low)};
+  REPDL_HD static logarithm_numbers of(R max, const row_logarithm<R>& log) { return {max, log}; }
+  // An element of log_softmax: (x - max) - R.
+  template <class T>
+  REPDL_HD verdict<R> element(R x) const {
+    return verdict_of<T>(quick_gap_ends<R>(x, max, log.value, log.slack));
   }
 };
-#endif
 
 // ------------------------------------------------------------------------------------- softmax and gradients of its kind
 
@@ -400,22 +278,17 @@ struct weight_rule : exponential_rule {
   template <class R>
   REPDL_HD static numbers<R> prepare(const row_call& c, const row_given<R>& own, R, const row_weights<R>& s) {
     const R sum = s.count + s.rest;
-    return factor_of<R>((Scaled ? Target ? own.g / static_cast<double>(c.n) : own.g : math<R>::all(1.0)) / sum,
-                        c.bounds.weight, sum);
+    return numbers<R>::of((Scaled ? Target ? own.g / static_cast<double>(c.n) : own.g : math<R>::all(1.0)) / sum,
+                          c.bounds.weight, sum);
   }
   template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R*, R weight) {
-    return scaled_weight<T>(weight, r);
+    return r.template product<T>(weight);
   }
   template <class T, class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R*, R weight) {
-    return verdict_of<T>(scaled_ends<R>(weight, r, Scaled ? row_errors::gradient_gap : row_errors::gap));
+    return verdict_of<T>(r.times(weight, Scaled ? row_errors::gradient_gap : row_errors::gap));
   }
-#if defined(__CUDACC__)
-  using quick = quick_factor;
-  __device__ static quick quick_of(const numbers<double>& r) { return quick::of(r); }
-  __device__ static ends<float> quick_ends(const quick& q, const float*, float weight) { return q.times(weight); }
-#endif
   // The target: g / n (p - 1) = -(g / n)(S - e^d) / S. S - e^d is rest, or at least S / 2: three times the bound, and 2^-43 for the
   // gaps in a rest made of small weights.
   REPDL_HD static ends<double> exception(const row_call& c, const row_operands& o, double max,
@@ -470,7 +343,7 @@ struct logarithm_rule : exponential_rule {
     const double bound = c.bounds.logarithm;
     row_logarithm<R> log = logarithm_of_row(s.count, s.rest, bound);
     if (!(bound < 1)) log.slack = log.relative = math<R>::all(infinity);
-    return beside_gaps<R>(max, log);
+    return numbers<R>::of(max, log);
   }
   // (max - at) + R
   template <class R>
@@ -487,13 +360,8 @@ struct row_rule<ops::op_id::log_softmax> : logarithm_rule<false> {
   }
   template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
-    return gap_element<T>(x[0], r);
+    return r.template element<T>(x[0]);
   }
-#if defined(__CUDACC__)
-  using quick = quick_gap;
-  __device__ static quick quick_of(const numbers<double>& r) { return quick::of(r); }
-  __device__ static ends<float> quick_ends(const quick& q, const float* x, float) { return q.from(x[0]); }
-#endif
   // Rows in which a gap is a midpoint and R far below its last bit are rare.
   template <class T, class R>
   REPDL_HD static verdict<R> careful(const numbers<R>& r, const R* x, R) {
@@ -653,39 +521,9 @@ struct gradient_rule : plain_rule {
   template <class A>
   using late = gradient_sum<A, Products>;
 };
-#if defined(__CUDACC__)
-// y (g - P) in binary32, v = 2^-24, P = high + low within 2^-48 of itself: the difference z is off by 2 v |z|, as the first one is
-// exact, or half of |high| at least, and z -+ f by v |z| each. The products with |y| are rounded towards the ends, which then take its
-// sign. An exact zero is +0.
-struct quick_softmax_gradient {
-  float high, low, error;
-  bool known;
-
-  __device__ static quick_softmax_gradient of(double hi, double lo, double slack) {
-    const auto high = static_cast<float>(hi);
-    const double error = (slack + 0x1p-46 * magnitude_of(hi)) * (1 + 0x1p-20);
-    return {high, static_cast<float>((hi - static_cast<double>(high)) + lo), __double2float_ru(error),
-            error + magnitude_of(hi) < 0x1p100};
-  }
-  __device__ ends<float> at(float g, float y) const {
-    const float z = __fadd_rn(__fsub_rn(__fsub_rn(g, high), low), 0.0f);
-    const float f = __fmaf_ru(fabsf(z), 0x1.9p-23f, error);
-    const float size = fabsf(y);
-    const float inner = fmaxf(__fmul_rd(size, __fsub_rn(z, f)), -__builtin_inff());
-    const float outer = __fmul_ru(size, __fadd_rn(z, f));
-    const std::uint32_t sign = bits_of(y) & 0x80000000u;
-    return {float_of(bits_of(inner) ^ sign), float_of(bits_of(outer) ^ sign)};
-  }
-};
-#endif
 template <>
 struct row_rule<ops::op_id::softmax_backward> : gradient_rule<true> {
   static constexpr int exact_limbs = 16;
-#if defined(__CUDACC__)
-  using quick = quick_softmax_gradient;
-  __device__ static quick quick_of(const numbers<double>& r) { return quick::of(r.hi, r.lo, r.slack); }
-  __device__ static ends<float> quick_ends(const quick& q, const float* x, float) { return q.at(x[0], x[1]); }
-#endif
   template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     return verdict_of<T>(softmax_gradient<R>(x[0], x[1], r.hi, r.lo, r.slack));
@@ -701,108 +539,9 @@ struct row_rule<ops::op_id::softmax_backward> : gradient_rule<true> {
     return exact_softmax_backward(to, g, y, s.sum(c.length));
   }
 };
-#if defined(__CUDACC__)
-// On a GPU the sum of g is added up twice, rounded down and up (sums.hpp, fast_sum). A sum that is not finite says nothing.
-struct sum_between {
-  double low = 0;
-  double high = 0;
-
-  __device__ void add(const double*, double, double term) {
-    low = __dadd_rd(low, term);
-    high = __dadd_ru(high, term);
-  }
-  __device__ void merge(const sum_between& o) {
-    low = __dadd_rd(low, o.low);
-    high = __dadd_ru(high, o.high);
-  }
-  __device__ void join(const sum_between& o) { merge(o); }
-  __device__ const sum_between& of_row() const { return *this; }
-};
-// What e^y is multiplied by to be added to g, at least and at most: -G with 8 u of itself more than G is known by, as e^y errs by 5.1 u.
-// An exact zero is +0. The greatest y that has a formula here: NaN where nothing is to be decided.
-struct sum_factor {
-  double low, high;
-  float most;
-
-  __device__ bool is_known() const { return most == most; }
-  __device__ static sum_factor of(double bound, const sum_between& s) {
-    const bool known = bound < 1 && is_finite(s.low) && is_finite(s.high);
-    return {0.0 - __fma_ru(magnitude_of(s.high), 0x1p-50, s.high), 0.0 - __fma_rd(-magnitude_of(s.low), 0x1p-50, s.low),
-            known ? static_cast<float>(-least_gap) : float_of(canonical_nan_f32)};
-  }
-};
-// The same in binary32, of a y of 11 bits: y log2 e = k + f, k an integer; y times the constant's 13 upper bits is exact, and so is k
-// less of it. In units of 2^-24 of e^y: the last addition 1, the rest of 2^f 0.6, f 0.35, the polynomial 0.07 (reference/gen/rows.sollya):
-// below 2^-22.9, for which the sum has 2^-22. A g of +0 less nothing is +0, by either end.
-struct quick_sum_factor {
-  float low, high;
-  bool known;
-
-  __device__ static quick_sum_factor of(const sum_factor& r) {
-    const bool known = r.is_known() & (magnitude_of(r.low) < 0x1p100) & (magnitude_of(r.high) < 0x1p100);
-    return {__double2float_rd(r.low - 0x1p-22 * magnitude_of(r.low)),
-            __double2float_ru(r.high + 0x1p-22 * magnitude_of(r.high)), known};
-  }
-  __device__ ends<float> at(float gradient, float y) const {
-    constexpr float inf = __builtin_inff();
-    constexpr float shifter = 0x1.8p23f;
-    const float g = __fadd_rn(gradient, 0.0f);
-    const float cut = fminf(fmaxf(y, -80.0f), 80.0f);
-    const float t = cut * 0x1.715p+0f;
-    const float shifted = t + shifter;
-    const float f = __fmaf_rn(cut, 0x1.1d94aep-14f, t - (shifted - shifter));
-    float power = __fmaf_rn(0x1.3faf58p-13f, f, 0x1.5f0cap-10f);
-    power = __fmaf_rn(power, f, 0x1.3b3094p-7f);
-    power = __fmaf_rn(power, f, 0x1.c6af74p-5f);
-    power = __fmaf_rn(power, f, 0x1.ebfbd8p-3f);
-    power = __fmaf_rn(power, f, 0x1.62e43p-1f);
-    power = __fmaf_rn(power, f, 1.0f);
-    const bool absent = y == -inf;
-    const bool beyond = (y != cut) & !absent;  // NaN, too
-    const float weight = absent ? 0.0f : float_of(bits_of(power) + (bits_of(shifted) << 23));
-    return {__fadd_rn(__fmaf_rd(weight, low, beyond ? -inf : g), 0.0f), __fmaf_ru(weight, high, beyond ? inf : g)};
-  }
-};
-#endif
 template <>
 struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
   static constexpr bool is_costly = true;
-  static constexpr bool has_exponential_element = true;
-#if defined(__CUDACC__)
-  template <class R>
-  using sums = sum_between;
-  using total = sum_between;
-  template <class R>
-  using numbers = sum_factor;
-  template <class R>
-  __device__ static sum_factor prepare(const row_call& c, const row_given<R>&, R, const sum_between& s) {
-    return sum_factor::of(c.bounds.tracked, s);
-  }
-  using quick = quick_sum_factor;
-  __device__ static quick quick_of(const sum_factor& r) { return quick::of(r); }
-  __device__ static ends<float> quick_ends(const quick& q, const float* x, float) { return q.at(x[0], x[1]); }
-  // The ends are rounded down and up. y = -inf: g, and +0 for -0.
-  template <class T, class R, class Exponential = plain_exponential>
-  __device__ static verdict<R> element(const sum_factor& r, const R* x, R, const Exponential& exponential = {}) {
-    const float g = __fadd_rn(static_cast<float>(x[0]), 0.0f);
-    const auto y = static_cast<float>(x[1]);
-    const double weight = exponential(static_cast<double>(fmaxf(y, static_cast<float>(least_gap))));
-    const ends<double> e = {__fma_rd(weight, r.low, static_cast<double>(g)),
-                            __fma_ru(weight, r.high, static_cast<double>(g))};
-    const float low = row_math<double>::rounded<T>(e.low);
-    const float high = row_math<double>::rounded<T>(e.high);
-    const bool absent = y == -__builtin_inff();
-    const bool open = ((bits_of(low) != bits_of(high)) & !absent) | !(y <= r.most);
-    return {absent ? g : high, open};
-  }
-  // Where y is +inf or NaN, or beyond 600 and e^600 is enough.
-  template <class T, class R>
-  __device__ static verdict<R> careful(const sum_factor& r, const R* x, R) {
-    if (!(x[1] > -least_gap && x[1] < infinity && r.is_known())) return {0.0f, true};
-    const double weight = fast_exp(-least_gap);
-    return verdict_of<T>(ends<R>{__fma_rd(weight, r.low, x[0]), __fma_ru(weight, r.high, x[0])});
-  }
-#else
   template <class T, class R>
   REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
     using M = math<R>;
@@ -815,7 +554,6 @@ struct row_rule<ops::op_id::log_softmax_backward> : gradient_rule<false> {
     const R none = y < infinity ? zero : M::all(infinity);  // +inf and NaN: a formula of their own
     return verdict_of<T>(log_softmax_gradient<R>(g, w, r.hi, r.lo, r.slack + none));
   }
-#endif
   // e^y is NaN, infinite, 0, or some positive number: only its kind matters beside an infinite sum, and only the sum's sign beside an
   // infinite e^y.
   template <class A>
