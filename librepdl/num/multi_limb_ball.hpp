@@ -182,11 +182,11 @@ REPDL_HD_ONCE storage_of<T> round_bits(const multi_limb<L>& a) {
   return round_leading<T>(a.negative != 0, a.limb[L - 1], below, a.exponent - 1);
 }
 
-// Of unpacked numbers: the loop rounds the value, where `open` is 0. A word, as wide as the value.
+// Of unpacked numbers: the loop rounds the value, where `undecided` is 0. A word, as wide as the value.
 template <class T>
 struct decided_value<unpacked<T>> {
   unpacked<T> value;
-  std::uint32_t open;
+  std::uint32_t undecided;
 };
 
 // Numbers that enclose a ball: middle -+ r' with r' >= r (1 + 2^-32) + 4 ulp(middle). The addition errs by at most 1.01 ulp

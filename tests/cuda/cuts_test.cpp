@@ -831,10 +831,10 @@ TEST_CASE("cuts of elementwise calls: tables and factors are for long lines of 1
   p.count = (std::int64_t{1} << 32) - 4;
   CHECK(!may_use_factors(p, device_of(132), tier::proved));
   // Few elements, and those whose tests are to fail, are all open.
-  CHECK(!notes_open(1024, device_of(132), tier::proved));
-  CHECK(notes_open(1025, device_of(132), tier::binary64));
-  CHECK(!notes_open(1025, device_of(132), tier::double_double));
-  CHECK(notes_open(1, device_of(132, 90, wide_choice()), tier::exact));
+  CHECK(!notes_undecided(1024, device_of(132), tier::proved));
+  CHECK(notes_undecided(1025, device_of(132), tier::binary64));
+  CHECK(!notes_undecided(1025, device_of(132), tier::double_double));
+  CHECK(notes_undecided(1, device_of(132, 90, wide_choice()), tier::exact));
 }
 
 TEST_CASE("cuts: grids and shared memory of devices") {

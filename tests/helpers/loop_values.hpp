@@ -33,7 +33,7 @@ void for_each_loop_value(const std::uint64_t* in, const F& f, const Options&... 
     }
   };
   const auto report_decided = [&](const auto& r, const char* name) {
-    if (num::open_mark(r) == 0) report(r.value, name);
+    if (num::undecided_mark(r) == 0) report(r.value, name);
   };
   num::with_places<Op::arity>([&]<int... K>() {
     if constexpr (has_short_body<Op, Options...>) {

@@ -166,7 +166,7 @@ class draw_work final : public planned<plan::draw_plan> {
       std::uint64_t words[block];
       float weights[block];
       double keys[block];
-      std::uint32_t open[block];
+      std::uint32_t undecided[block];
       tally counted;
       for (int64_t first = mine.begin; first < mine.end && !stopped(); first += block) {
         const int64_t n = std::min(block, mine.end - first);
@@ -177,15 +177,15 @@ class draw_work final : public planned<plan::draw_plan> {
           if (!num::is_weight(w)) bad.note(row);
           const bool has_key = num::is_weight(w) && w > 0;
           weights[k] = has_key ? w : 1;
-          to[k] = {has_key ? num::key_open : num::key_of_zero, i};
+          to[k] = {has_key ? num::key_undecided : num::key_of_zero, i};
           if (++i == p.n) i = 0, ++row;
         }
         s.set.random->words(p.seed, p.stream, static_cast<std::uint64_t>(first / 2), (n + 1) / 2, words);
-        s.set.draw->keys(words, weights, n, force, keys, open);
+        s.set.draw->keys(words, weights, n, force, keys, undecided);
         for (int64_t k = 0; k < n; ++k) {
-          if (to[k].key != num::key_open) continue;
-          counted.add(open[k] == 0 ? tier::double_double : tier::exact, 1);
-          if (open[k] != 0) {
+          if (to[k].key != num::key_undecided) continue;
+          counted.add(undecided[k] == 0 ? tier::double_double : tier::exact, 1);
+          if (undecided[k] != 0) {
             const auto r = num::exponential_key(words[k], static_cast<double>(weights[k]), s.launch.last_tier_bits);
             if (!r.decided) ++counted.undecided;
             keys[k] = r.value;

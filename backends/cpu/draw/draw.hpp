@@ -7,10 +7,10 @@
 namespace repdl::cpu {
 
 struct draw_kernels {
-  // keys[i] = -ln u / weights[i], u = (words[i] + 1) / 2^64, weights > 0. open[i] != 0 where number i is undecided; returns whether any
+  // keys[i] = -ln u / weights[i], u = (words[i] + 1) / 2^64, weights > 0. undecided[i] != 0 where number i is undecided; returns whether any
   // is. force: 0, or +inf, which leaves all undecided.
   bool (*keys)(const std::uint64_t* words, const float* weights, std::int64_t n, double force, double* keys,
-               std::uint32_t* open);
+               std::uint32_t* undecided);
 };
 
 }  // namespace repdl::cpu

@@ -14,10 +14,10 @@ namespace {
 }
 
 bool keys_loop(const std::uint64_t* words, const float* weights, std::int64_t n, double force, double* keys,
-               std::uint32_t* open) {
+               std::uint32_t* undecided) {
   std::uint32_t any = 0;
 #pragma omp simd reduction(| : any)
-  for (std::int64_t i = 0; i < n; ++i) any |= open[i] = make_key(words[i], weights[i], force, keys + i);
+  for (std::int64_t i = 0; i < n; ++i) any |= undecided[i] = make_key(words[i], weights[i], force, keys + i);
   return any != 0;
 }
 

@@ -55,7 +55,7 @@ auto with_numbers(const block<T>& b, std::int64_t i, const Use& use) {
   (std::make_index_sequence<std::size(Op::in)>());
 }
 
-// Decides an element that a loop left open.
+// Decides an element that a loop left undecided.
 template <class T>
 using decide_function = num::decided_value<T>(const block<T>& b, std::int64_t i, const ops::loss_constants& k,
                                               int last_tier_bits);
@@ -69,14 +69,14 @@ void run_each(const plan::loss_plan& p, std::size_t operands, const loss_kernels
               decide_function<T>* decide, const ops::loss_constants& k, int last_tier_bits, range mine,
               tally& counted) {
   T results[loss_block];
-  bool open[loss_block];
+  bool undecided[loss_block];
   for_blocks<T>(p, operands, mine, [&](const block<T>& b, std::int64_t first, std::int64_t n) {
     T* to = in_place(p, p.out_stride, static_cast<T*>(p.out), first, n);
     T* const out = to != nullptr ? to : results;
-    loops.each(b.in, out, n, k, open);
+    loops.each(b.in, out, n, k, undecided);
     std::int64_t left = 0;
     for (std::int64_t i = 0; i < n; ++i) {
-      if (!open[i]) continue;
+      if (!undecided[i]) continue;
       const num::decided_value<T> r = decide(b, i, k, last_tier_bits);
       out[i] = r.value;
       ++(r.decided ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
@@ -153,7 +153,7 @@ struct whole {
   }
 };
 
-// The sum of all elements' parts, of one level after the other. What 128 bits leave open is added up by keys, where they are few.
+// The sum of all elements' parts, of one level after the other. What 128 bits leave undecided is added up by keys, where they are few.
 template <class Op, class T>
 struct sum_attempt {
   const whole<T>& all;

@@ -1,5 +1,5 @@
 // The loops of losses of one instruction set: the first tier. The driver (loss.cpp) is compiled once and walks over strides and
-// threads; it decides what the loops leave open.
+// threads; it decides what the loops leave undecided.
 #pragma once
 
 #include "backends/cpu/core/families.hpp"
@@ -20,8 +20,9 @@ struct loss_partial {
 
 struct loss_kernels {
   struct loops {
-    // out[i] and whether it is left open, for n <= loss_block elements side by side.
-    void (*each)(const void* const* in, void* out, std::int64_t n, const ops::loss_constants&, bool* open) noexcept;
+    // out[i] and whether it is left undecided, for n <= loss_block elements side by side.
+    void (*each)(const void* const* in, void* out, std::int64_t n, const ops::loss_constants&,
+                 bool* undecided) noexcept;
     // The sum of n <= loss_block elements. Null for gradients.
     loss_partial (*sum)(const void* const* in, std::int64_t n, const ops::loss_constants&) noexcept;
   };

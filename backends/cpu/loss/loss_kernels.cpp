@@ -17,7 +17,7 @@ auto with_operands(const void* const* in, const Use& use) {
 
 template <class Op, class T>
 [[gnu::flatten]] void each(const void* const* in, void* out, std::int64_t n, const ops::loss_constants& constants,
-                           bool* open) noexcept {
+                           bool* undecided) noexcept {
   const ops::loss_constants k = constants;
   auto* const to = static_cast<T*>(out);
   with_operands<Op, T>(in, [&](const auto*... x) {
@@ -25,7 +25,7 @@ template <class Op, class T>
     for (std::int64_t i = 0; i < n; ++i) {
       num::decided_value<T> r = num::evaluate_loss<T, Op>(k, num::widen(x[i])...);
       to[i] = r.value;
-      open[i] = !r.decided;
+      undecided[i] = !r.decided;
     }
   });
 }

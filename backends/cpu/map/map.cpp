@@ -183,8 +183,8 @@ class map_work final : public planned<const plan::map_plan&> {
     }
   }
 
-  void compute(const void* const* in, void* out, std::size_t out_size, std::int64_t n, bool* open) const {
-    if (!fetches_) return loop_(in, out, n, p.options, open);
+  void compute(const void* const* in, void* out, std::size_t out_size, std::int64_t n, bool* undecided) const {
+    if (!fetches_) return loop_(in, out, n, p.options, undecided);
     for (std::int64_t first = 0; first < n; first += piece) {
       const void* from[ops::most_operands] = {};
       for (int k = 0; k < p.arity; ++k) {
@@ -193,7 +193,7 @@ class map_work final : public planned<const plan::map_plan&> {
       }
       void* const result = const_cast<void*>(at(out, first, out_size));
       fetch_ahead<to::write>(result, out_size);
-      loop_(from, result, std::min(piece, n - first), p.options, open == nullptr ? nullptr : open + first);
+      loop_(from, result, std::min(piece, n - first), p.options, undecided == nullptr ? nullptr : undecided + first);
     }
   }
 
@@ -232,19 +232,19 @@ class map_work final : public planned<const plan::map_plan&> {
       return round_(&from, out, n, nullptr, nullptr);
     }
     if (repair_ == nullptr) return compute(in, out, size_of(p.out_type), n, nullptr);
-    bool open[block];
+    bool undecided[block];
     const bool skips_binary64 = s.launch.first_tier > tier::binary64;
     if (!skips_binary64) {
-      compute(in, out, size_of(p.out_type), n, open);
+      compute(in, out, size_of(p.out_type), n, undecided);
     } else {
-      std::memset(open, true, sizeof open);
+      std::memset(undecided, true, sizeof undecided);
     }
     std::int64_t late = 0;
     const auto next = [&](const bool* from) {
-      return static_cast<const bool*>(std::memchr(from, true, static_cast<std::size_t>(open + n - from)));
+      return static_cast<const bool*>(std::memchr(from, true, static_cast<std::size_t>(undecided + n - from)));
     };
-    for (const bool* o = next(open); o != nullptr; o = next(o + 1)) {
-      const auto by = repair_(in, out, o - open, p.options, skips_binary64, s.launch.last_tier_bits);
+    for (const bool* o = next(undecided); o != nullptr; o = next(o + 1)) {
+      const auto by = repair_(in, out, o - undecided, p.options, skips_binary64, s.launch.last_tier_bits);
       if (by == repaired_by::binary64) continue;
       ++(by == repaired_by::exact ? counted.elements[static_cast<int>(tier::exact)] : counted.undecided);
       ++late;

@@ -9,10 +9,10 @@
 namespace repdl::cpu {
 
 // out[i] = op(in[0][i], ...) for i < n, all contiguous. `options`: of a loop that takes them. Where a rounding test decides,
-// open[i] says that it did not, and out must not be an input; otherwise out may be one.
-using map_loop = void (*)(const void* const* in, void* out, std::int64_t n, const double* options, bool* open);
+// undecided[i] says that it did not, and out must not be an input; otherwise out may be one.
+using map_loop = void (*)(const void* const* in, void* out, std::int64_t n, const double* options, bool* undecided);
 
-// Decides element i, which a loop left open: in binary64, unless that is skipped, or with so many bits. Returns who decided.
+// Decides element i, which a loop left undecided: in binary64, unless that is skipped, or with so many bits. Returns who decided.
 enum class repaired_by { binary64, exact, nobody };
 using map_repair = repaired_by (*)(const void* const* in, void* out, std::int64_t i, const double* options,
                                    bool skips_binary64, int last_tier_bits);

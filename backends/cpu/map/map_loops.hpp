@@ -13,21 +13,21 @@
 namespace repdl::cpu::REPDL_ISA {
 namespace {
 
-// What quick leaves open is so little that careful does its whole block. out may be x: a block is written when it is done.
+// What quick leaves undecided is so little that careful does its whole block. out may be x: a block is written when it is done.
 template <class Op, class T, class... X>
 [[gnu::noinline]] void by_blocks(T* out, std::int64_t n, const X*... x) {
   constexpr std::int64_t block = 128;
   T done[block];
   for (std::int64_t first = 0; first < n; first += block) {
     const std::int64_t count = std::min(block, n - first);
-    std::uint32_t open = 0;
-#pragma omp simd reduction(| : open)
+    std::uint32_t undecided = 0;
+#pragma omp simd reduction(| : undecided)
     for (std::int64_t i = 0; i < count; ++i) {
       auto r = num::evaluate_quickly<Op>(x[first + i]...);  // were it const, g++ 12 would keep it in memory
       done[i] = r.value;
-      open |= r.decided ? 0 : 1;
+      undecided |= r.decided ? 0 : 1;
     }
-    if (open != 0) {
+    if (undecided != 0) {
 #pragma omp simd
       for (std::int64_t i = 0; i < count; ++i) done[i] = num::evaluate_carefully<Op>(x[first + i]...);
     }
@@ -47,10 +47,10 @@ void unpacked_carefully(std::integer_sequence<int, K...>, const T* const (&in)[O
   for (int i = 0; i < unpacked_block; ++i) r[i] = num::evaluate_carefully<Op>(a[K][i]..., p...);
   store_block<T>(r, out);
 }
-// What quick leaves open careful does, for the whole block.
+// What quick leaves undecided careful does, for the whole block.
 template <class Op, class T, class Result, int... K, class... Options>
-[[gnu::noinline]] void left_open(std::integer_sequence<int, K...> k, const T* const (&in)[Op::arity], Result* out,
-                                 const Options... p) {
+[[gnu::noinline]] void left_undecided(std::integer_sequence<int, K...> k, const T* const (&in)[Op::arity], Result* out,
+                                      const Options... p) {
   unpacked_carefully<Op, T>(k, in, out, p...);
 }
 template <class Op, class T, class Result, int... K, class... Options>
@@ -63,18 +63,18 @@ void unpacked_quickly(std::integer_sequence<int, K...> k, const T* const (&in)[O
   for (int i = 0; i < unpacked_block; ++i) {  // `omp simd` would keep the pair in memory
     auto t = num::evaluate_quickly<Op>(a[K][i]..., p...);
     r[i] = t.value;
-    marks[i] = num::open_mark(t);
+    marks[i] = num::undecided_mark(t);
   }
-  if (is_any_open(marks)) return left_open<Op, T>(k, in, out, p...);
+  if (is_any_undecided(marks)) return left_undecided<Op, T>(k, in, out, p...);
   store_block<T>(r, out);
 }
-// Whether a quick body leaves all midpoints open. A: operands and options.
+// Whether a quick body leaves all midpoints undecided. A: operands and options.
 template <class Op, class T, class... A>
 concept leaves_midpoints = requires(const A&... a) {
   { num::evaluate_quickly<Op>(a...) } -> std::same_as<num::decided_value<unpacked<T>>>;
 };
 template <class Op, class T, class... Options, class... X>
-[[gnu::noinline]] void left_open_at(T* out, const Options&... p, const X*... x) {
+[[gnu::noinline]] void left_undecided_at(T* out, const Options&... p, const X*... x) {
   const T* const in[] = {x...};
   unpacked_carefully<Op, T>(std::make_integer_sequence<int, Op::arity>{}, in, out, p...);
 }
@@ -92,10 +92,10 @@ std::int64_t whole_blocks(std::integer_sequence<int, K...>, const T* const (&in)
       for (int i = 0; i < unpacked_block; ++i) {
         auto t = num::evaluate_quickly<Op>(a[K][i]..., p...);
         r[i] = t.value;
-        marks[i] = num::open_mark(t);
+        marks[i] = num::undecided_mark(t);
       }
-      if (is_any_open_or_nan(marks, r)) {
-        left_open_at<Op, T, Options...>(out + first, p..., (x + first)...);
+      if (is_any_undecided_or_nan(marks, r)) {
+        left_undecided_at<Op, T, Options...>(out + first, p..., (x + first)...);
       } else {
         store(out + first, pack_plain(r));
       }
@@ -106,7 +106,7 @@ std::int64_t whole_blocks(std::integer_sequence<int, K...>, const T* const (&in)
 }
 // Where a rounding test decides: two blocks, for the compiler takes as many elements at once as bytes fill a register.
 template <class Op, class T, int... K, class... Options>
-void unpacked_tested(std::integer_sequence<int, K...>, const T* const (&in)[Op::arity], T* out, bool* open,
+void unpacked_tested(std::integer_sequence<int, K...>, const T* const (&in)[Op::arity], T* out, bool* undecided,
                      const Options... p) {
   using wide = unpacked<T>;
   constexpr int block = 2 * unpacked_block;
@@ -116,11 +116,11 @@ void unpacked_tested(std::integer_sequence<int, K...>, const T* const (&in)[Op::
   for (int i = 0; i < block; ++i) {
     auto t = num::evaluate<Op>(a[K][i]..., p...);
     r[i] = t.value;
-    marks[i] = static_cast<std::uint8_t>((t.open | (0 - t.open)) >> 31);
+    marks[i] = static_cast<std::uint8_t>((t.undecided | (0 - t.undecided)) >> 31);
   }
   for (int i = 0; i < block; i += unpacked_block) {
     store_block<T>(r + i, out + i);
-    store_marks<T>(marks + i, open + i);
+    store_marks<T>(marks + i, undecided + i);
   }
 }
 
@@ -128,12 +128,12 @@ void unpacked_tested(std::integer_sequence<int, K...>, const T* const (&in)[Op::
 // beyond the last block is made one. The options are a copy: of them the loop keeps in registers what it makes.
 template <class Op, class T, class Result, int... K, class... Options>
 void by_unpacked_blocks(std::integer_sequence<int, K...> k, const T* const (&in)[Op::arity], Result* out,
-                        [[maybe_unused]] bool* open, std::int64_t n, const Options... p) {
+                        [[maybe_unused]] bool* undecided, std::int64_t n, const Options... p) {
   constexpr bool is_tested = num::has_exact_body<Op, T, Options...>;
   constexpr int block = is_tested ? 2 * unpacked_block : unpacked_block;
   T last[Op::arity][block] = {};
   Result last_results[block];
-  [[maybe_unused]] bool last_open[block];
+  [[maybe_unused]] bool last_undecided[block];
   std::int64_t begin = 0;
   if constexpr (leaves_midpoints<Op, T, std::conditional_t<K >= 0, unpacked<T>, void>..., Options...>) {
     begin = whole_blocks<Op, T>(k, in, out, n, p...);
@@ -145,7 +145,7 @@ void by_unpacked_blocks(std::integer_sequence<int, K...> k, const T* const (&in)
     const T* const from[] = {whole ? in[K] + first : last[K]...};
     Result* const to = whole ? out + first : last_results;
     if constexpr (is_tested) {
-      unpacked_tested<Op, T>(k, from, to, whole ? open + first : last_open, p...);
+      unpacked_tested<Op, T>(k, from, to, whole ? undecided + first : last_undecided, p...);
     } else if constexpr (requires(unpacked<T> x) { num::evaluate_quickly<Op>((static_cast<void>(K), x)..., p...); }) {
       unpacked_quickly<Op, T>(k, from, to, p...);
     } else {
@@ -153,22 +153,22 @@ void by_unpacked_blocks(std::integer_sequence<int, K...> k, const T* const (&in)
     }
     if (!whole) {
       std::copy_n(last_results, count, out + first);
-      if constexpr (is_tested) std::copy_n(last_open, count, open + first);
+      if constexpr (is_tested) std::copy_n(last_undecided, count, undecided + first);
     }
   }
 }
 
 // Options: nothing, or num::parameters.
 template <class Op, class T, class... Options>
-void loop(const void* const* in, void* out, std::int64_t n, const double* options, bool* open) {
+void loop(const void* const* in, void* out, std::int64_t n, const double* options, bool* undecided) {
   const auto run = [=](const auto&... p) {
     num::with_places<Op::arity>([ =, &p... ]<int... K>() {
       const auto over = [=, &p...](const auto*... x) {
         using result = decltype(num::evaluate<Op>(num::load(*x)..., p...));
         if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>()) {
           using stored_result = std::conditional_t<ops::result_type(Op::result, dtype_of<T>) == dtype_of<T>, T, result>;
-          by_unpacked_blocks<Op, T>(std::integer_sequence<int, K...>{}, {x...}, static_cast<stored_result*>(out), open,
-                                    n, p...);
+          by_unpacked_blocks<Op, T>(std::integer_sequence<int, K...>{}, {x...}, static_cast<stored_result*>(out),
+                                    undecided, n, p...);
         } else if constexpr (requires { num::evaluate_quickly<Op>(*x..., p...); }) {
           by_blocks<Op>(static_cast<T*>(out), n, x...);
         } else if constexpr (num::has_exact_body<Op, T, Options...>) {
@@ -176,7 +176,7 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
           for (std::int64_t i = 0; i < n; ++i) {
             result r = num::evaluate<Op>(x[i]..., p...);  // were it const, g++ 12 would keep it in memory
             to[i] = r.value;
-            open[i] = !r.decided;
+            undecided[i] = !r.decided;
           }
         } else {
           static_assert(dtype_of<result> == ops::result_type(Op::result, dtype_of<T>));
@@ -255,7 +255,7 @@ repaired_by repair(const void* const* in, void* out, std::int64_t i, [[maybe_unu
   auto* const to = static_cast<T*>(out) + i;
   const auto decide = [&](const auto&... p) {
     return num::with_places<Op::arity>([&]<int... K>() {
-      if constexpr (num::is_small_float<T>) {  // binary64 decides most of what unpacked operands left open
+      if constexpr (num::is_small_float<T>) {  // binary64 decides most of what unpacked operands left undecided
         const auto r = num::evaluate<Op>(static_cast<const T*>(in[K])[i]..., p...);
         *to = r.value;
         if (r.decided && !skips_binary64) return repaired_by::binary64;

@@ -80,7 +80,7 @@ template <class T>
 void store_block(const unpacked<T>* r, T* to) {
   store(to, pack(r));
 }
-inline bool is_any_open(const std::uint32_t* marks) {
+inline bool is_any_undecided(const std::uint32_t* marks) {
   const u32v both = load<u32v>(marks) | load<u32v>(marks + lanes32);
 #if defined(__AVX512F__)
   return _mm512_test_epi32_mask(as<__m512i>(both), as<__m512i>(both)) != 0;
@@ -94,15 +94,15 @@ inline bool is_any_open(const std::uint32_t* marks) {
 }
 // Whether a block has a mark or a NaN.
 template <class T>
-bool is_any_open_or_nan(const std::uint32_t* marks, const unpacked<T>* r) {
+bool is_any_undecided_or_nan(const std::uint32_t* marks, const unpacked<T>* r) {
   const u32v both = load<u32v>(marks) | load<u32v>(marks + lanes32);
   const auto v = load<f32v>(r);
   const auto w = load<f32v>(r + lanes32);
 #if defined(__AVX512F__)
   return (_mm512_test_epi32_mask(as<__m512i>(both), as<__m512i>(both)) | _mm512_cmp_ps_mask(v, w, _CMP_UNORD_Q)) != 0;
 #elif defined(__AVX2__)
-  const __m256i open = _mm256_or_si256(as<__m256i>(both), as<__m256i>(_mm256_cmp_ps(v, w, _CMP_UNORD_Q)));
-  return _mm256_testz_si256(open, open) == 0;
+  const __m256i undecided = _mm256_or_si256(as<__m256i>(both), as<__m256i>(_mm256_cmp_ps(v, w, _CMP_UNORD_Q)));
+  return _mm256_testz_si256(undecided, undecided) == 0;
 #else
   std::uint32_t any = 0;
   for (int i = 0; i < lanes32; ++i) any |= both[i] | (v[i] != v[i]) | (w[i] != w[i]);

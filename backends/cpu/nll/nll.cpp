@@ -62,16 +62,16 @@ class nll_work final : public planned<plan::nll_plan> {
                              s.launch.first_tier > tier::binary64, p.count / block + block + max_threads};
     tally counted;
     T* const out = p.each ? nullptr : static_cast<T*>(p.out);
-    bool open = false;
+    bool undecided = false;
     const auto write = [&](auto* to, auto result) {
       if (to == nullptr) return;
       if (result.decided) *to = result.value;
       counted.add(result.decided ? tier::binary64 : tier::exact, 1);
-      open |= !result.decided;
+      undecided |= !result.decided;
     };
     write(out, num::certify_nll<T>(sum, how));
     write(p.total_weight, num::certify_weights(sum, how));
-    if (open) {
+    if (undecided) {
       const auto exact = [&](int t) -> num::exact_nll_sum& { return workers[t].exact; };
       const auto add = [&](num::exact_nll_sum& mine, int thread, int used) {
         const range r = share(p.count, thread, used);

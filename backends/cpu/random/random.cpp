@@ -123,19 +123,19 @@ T later_element(const dispatch::launch& l, tally& counted, DoubleDouble double_d
   return last.value;
 }
 
-// Calls loop(words, n, force, out, open), the first tier, and where it leaves any open, later(words, i, counted).
+// Calls loop(words, n, force, out, undecided), the first tier, and where it leaves any undecided, later(words, i, counted).
 template <class T, class Loop, class Later>
 void real_numbers(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count,
                   Loop loop, Later later) {
   constexpr tier first_tier = sizeof(T) == 8 ? tier::double_double : tier::binary64;
   const double force = l.first_tier > first_tier ? num::infinity : 0.0;
   for_blocks<T>(p, l, count, false, [&](step_words& words, std::int64_t first, std::int64_t n, T* out, tally& counted) {
-    std::uint32_t open[block];
+    std::uint32_t undecided[block];
     words.make<T>(p, kernels, first, n);
     std::int64_t left = 0;
-    if (loop(words.w, n, force, out, open)) {
+    if (loop(words.w, n, force, out, undecided)) {
       for (std::int64_t i = 0; i < n; ++i) {
-        if (open[i] == 0) continue;
+        if (undecided[i] == 0) continue;
         out[i] = later(words, i, counted);
         ++left;
       }
@@ -157,8 +157,8 @@ void normal(const plan::random_plan& p, const dispatch::launch& l, const random_
   const auto loop = kernels.normal[static_cast<int>(p.out_type)];
   real_numbers<T>(
       p, l, kernels, count,
-      [&](const std::uint64_t* words, std::int64_t n, double force, T* out, std::uint32_t* open) {
-        return loop(words, (n + 1) / 2, mean, p.high, force, out, open);
+      [&](const std::uint64_t* words, std::int64_t n, double force, T* out, std::uint32_t* undecided) {
+        return loop(words, (n + 1) / 2, mean, p.high, force, out, undecided);
       },
       [&](const step_words& words, std::int64_t i, tally& counted) {
         const std::uint64_t w1 = words.of<T>(i & -2), w2 = words.of<T>(i | 1);
@@ -180,8 +180,8 @@ void exponential(const plan::random_plan& p, const dispatch::launch& l, const ra
   const auto loop = kernels.exponential[static_cast<int>(p.out_type)];
   real_numbers<T>(
       p, l, kernels, count,
-      [&](const std::uint64_t* words, std::int64_t n, double force, T* out, std::uint32_t* open) {
-        return loop(words, n, scale.half_inverse.hi, scale.half_inverse.lo, force, out, open);
+      [&](const std::uint64_t* words, std::int64_t n, double force, T* out, std::uint32_t* undecided) {
+        return loop(words, n, scale.half_inverse.hi, scale.half_inverse.lo, force, out, undecided);
       },
       [&](const step_words& words, std::int64_t i, tally& counted) {
         const std::uint64_t w = words.of<T>(i);
@@ -217,40 +217,41 @@ void dropout(const plan::random_plan& p, const dispatch::launch& l, const random
   const bool all = p.threshold > 0xffffffff;  // every word is below it
   const bool direct = contiguous(p, p.in_stride);
   const auto scale = num::dropout_scale::of(all ? 0.0 : p.p, l.first_tier > tier::binary64);
-  for_blocks<float>(
-      p, l, count, p.in == p.out,
-      [&](step_words& words, std::int64_t first, std::int64_t n, float* out, tally& counted) {
-        if (all || p.threshold == 0) {
-          // Nothing to decide: +0, or p = 0 and x itself.
-          if (all) {
-            std::fill_n(out, n, 0.0f);
-          } else {
-            walk(p, p.in_stride, p.in, first, n, [&](float x, std::int64_t i) { out[i] = num::canonical(x); });
-          }
-          counted.add(tier::proved, n);
-          return;
-        }
-        float gathered[block];
-        const float* x = gathered;
-        if (direct) {
-          x = p.in + first;
-        } else {
-          walk(p, p.in_stride, p.in, first, n, [&](float value, std::int64_t i) { gathered[i] = value; });
-        }
-        std::uint32_t open[block];
-        words.make<float>(p, kernels, first, n);
-        const auto last_dropped = static_cast<std::uint32_t>(p.threshold - 1);
-        std::int64_t later = 0;
-        if (kernels.dropout(words.w, x, n, scale.hi, scale.lo, scale.slack, scale.least, last_dropped, out, open)) {
-          for (std::int64_t i = 0; i < n; ++i) {
-            if (open[i] == 0) continue;
-            out[i] = num::dropout_scale::exact(x[i], p.p);
-            ++later;
-          }
-        }
-        counted.add(tier::binary64, n - later);
-        counted.add(tier::exact, later);
-      });
+  for_blocks<float>(p, l, count, p.in == p.out,
+                    [&](step_words& words, std::int64_t first, std::int64_t n, float* out, tally& counted) {
+                      if (all || p.threshold == 0) {
+                        // Nothing to decide: +0, or p = 0 and x itself.
+                        if (all) {
+                          std::fill_n(out, n, 0.0f);
+                        } else {
+                          walk(p, p.in_stride, p.in, first, n,
+                               [&](float x, std::int64_t i) { out[i] = num::canonical(x); });
+                        }
+                        counted.add(tier::proved, n);
+                        return;
+                      }
+                      float gathered[block];
+                      const float* x = gathered;
+                      if (direct) {
+                        x = p.in + first;
+                      } else {
+                        walk(p, p.in_stride, p.in, first, n, [&](float value, std::int64_t i) { gathered[i] = value; });
+                      }
+                      std::uint32_t undecided[block];
+                      words.make<float>(p, kernels, first, n);
+                      const auto last_dropped = static_cast<std::uint32_t>(p.threshold - 1);
+                      std::int64_t later = 0;
+                      if (kernels.dropout(words.w, x, n, scale.hi, scale.lo, scale.slack, scale.least, last_dropped,
+                                          out, undecided)) {
+                        for (std::int64_t i = 0; i < n; ++i) {
+                          if (undecided[i] == 0) continue;
+                          out[i] = num::dropout_scale::exact(x[i], p.p);
+                          ++later;
+                        }
+                      }
+                      counted.add(tier::binary64, n - later);
+                      counted.add(tier::exact, later);
+                    });
 }
 
 // ---- permutation

@@ -14,18 +14,18 @@ struct random_kernels {
                 std::uint64_t* words);
 
   // normal, by output format: 2 `pairs` numbers from the words of `pairs` pairs (half a block each, in f64 one block).
-  // open[i] != 0 where number i is undecided; returns whether any is. force: 0, or +inf, which leaves all undecided.
+  // undecided[i] != 0 where number i is undecided; returns whether any is. force: 0, or +inf, which leaves all undecided.
   bool (*normal[4])(const std::uint64_t* words, std::int64_t pairs, double mean, double stddev, double force, void* out,
-                    std::uint32_t* open);
+                    std::uint32_t* undecided);
 
   // exponential, by output format, from word i, W_i in f64: u = (word + 1) / 2^32 or 2^64; hi + lo = 1 / (2 rate).
   bool (*exponential[4])(const std::uint64_t* words, std::int64_t n, double hi, double lo, double force, void* out,
-                         std::uint32_t* open);
+                         std::uint32_t* undecided);
 
   // out[i] = +0 where w_{i mod 4} of block i div 4 is at most last_dropped, else x[i] / (1 - p) by the scale of
-  // ops/random/dropout.hpp; open as above.
+  // ops/random/dropout.hpp; undecided as above.
   bool (*dropout)(const std::uint64_t* words, const float* x, std::int64_t n, double hi, double lo, double slack,
-                  double least, std::uint32_t last_dropped, float* out, std::uint32_t* open);
+                  double least, std::uint32_t last_dropped, float* out, std::uint32_t* undecided);
 };
 
 }  // namespace repdl::cpu

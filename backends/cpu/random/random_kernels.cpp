@@ -102,14 +102,14 @@ template <class T>
 
 template <class T>
 bool normal_loop(const std::uint64_t* words, std::int64_t pairs, double mean, double stddev, double force, void* out,
-                 std::uint32_t* open) {
-  auto* const both_open = reinterpret_cast<any64*>(open);
+                 std::uint32_t* undecided) {
+  auto* const both_undecided = reinterpret_cast<any64*>(undecided);
   std::uint64_t any = 0;
 #pragma omp simd reduction(| : any)
   for (std::int64_t p = 0; p < pairs; ++p) {
-    const std::uint64_t undecided = make_pair<T>(words, p, mean, stddev, force, out);
-    both_open[p] = undecided;
-    any |= undecided;
+    const std::uint64_t both = make_pair<T>(words, p, mean, stddev, force, out);
+    both_undecided[p] = both;
+    any |= both;
   }
   return any != 0;
 }
@@ -130,12 +130,12 @@ template <class T>
 
 template <class T>
 bool exponential_loop(const std::uint64_t* words, std::int64_t n, double hi, double lo, double force, void* out,
-                      std::uint32_t* open) {
+                      std::uint32_t* undecided) {
   const num::exponential_scale scale = {{hi, lo}};
   auto* const to = static_cast<T*>(out);
   std::uint32_t any = 0;
 #pragma omp simd reduction(| : any)
-  for (std::int64_t i = 0; i < n; ++i) any |= open[i] = make_exponential<T>(words, i, scale, force, to + i);
+  for (std::int64_t i = 0; i < n; ++i) any |= undecided[i] = make_exponential<T>(words, i, scale, force, to + i);
   return any != 0;
 }
 
@@ -143,16 +143,16 @@ bool exponential_loop(const std::uint64_t* words, std::int64_t n, double hi, dou
   const std::uint32_t keep = dropped ? 0u : ~0u;
   const num::dropout_scale::rounded r = scale.round(x);
   *out = num::float_of(r.bits & keep);
-  return r.open & keep;
+  return r.undecided & keep;
 }
 
 bool dropout_loop(const std::uint64_t* words, const float* x, std::int64_t n, double hi, double lo, double slack,
-                  double least, std::uint32_t last_dropped, float* out, std::uint32_t* open) {
+                  double least, std::uint32_t last_dropped, float* out, std::uint32_t* undecided) {
   const auto* const halves = reinterpret_cast<const any32*>(words);  // little-endian
   const num::dropout_scale scale = {hi, lo, slack, least};
   std::uint32_t any = 0;
 #pragma omp simd reduction(| : any)
-  for (std::int64_t i = 0; i < n; ++i) any |= open[i] = drop(halves[i] <= last_dropped, scale, x[i], out + i);
+  for (std::int64_t i = 0; i < n; ++i) any |= undecided[i] = drop(halves[i] <= last_dropped, scale, x[i], out + i);
   return any != 0;
 }
 

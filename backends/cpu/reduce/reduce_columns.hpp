@@ -122,10 +122,10 @@ class column_task {
                     : tracked()                       ? 1.0
                                                       : num::rounded_compensated_bound(w_.blocks, 1.0, column_height);
     if (call_.forced(tier::binary64)) factor = num::infinity;
-    const std::int64_t open =
+    const std::int64_t undecided =
         call_.kernels.certify_columns(n_, call_.divisor(), factor, w_.hi, w_.lo, w_.magnitude, w_.value, w_.decided);
-    decided[static_cast<int>(tier::binary64)] += n_ - open;
-    if (open != 0) decide_rest(open, decided);
+    decided[static_cast<int>(tier::binary64)] += n_ - undecided;
+    if (undecided != 0) decide_rest(undecided, decided);
     for (std::int64_t j = 0; j < n_; ++j) static_cast<T*>(call_.plan.out)[w_.out_at[j]] = w_.value[j];
   }
 
@@ -205,10 +205,10 @@ class column_task {
     }
   }
 
-  // Columns that the binary64 test left open: the lattice rule (tracked columns have had it: error 0), then one by one.
-  void decide_rest(std::int64_t open, std::int64_t (&decided)[4]) noexcept {
+  // Columns that the binary64 test left undecided: the lattice rule (tracked columns have had it: error 0), then one by one.
+  void decide_rest(std::int64_t undecided, std::int64_t (&decided)[4]) noexcept {
     const int inputs = call_.plan.inputs;
-    const bool all_at_once = open >= n_ / 8;
+    const bool all_at_once = undecided >= n_ / 8;
     if (all_at_once) {
       for (int k = 0; k < inputs; ++k) std::fill_n(w_.lsb[k], n_, num::no_lsb);
       walk<2> at = reduced_walk(call_.plan, 0);

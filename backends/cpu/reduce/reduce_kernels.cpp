@@ -118,7 +118,7 @@ struct step_of<float> {
 constexpr int step_registers = chains / 2;
 
 // The terms of a sum. fold() is called on a step at a time. Those of f16 are below 2^16: a bound coarse by that much leaves few
-// sums open, as f16 has 42 bits fewer than binary64.
+// sums undecided, as f16 has 42 bits fewer than binary64.
 template <class T>
 struct single_terms {
   using terms = step_of<T>;
@@ -441,9 +441,9 @@ template <class T>
 std::int64_t certify_columns(std::int64_t columns, std::int64_t count, double factor, const double* __restrict hi,
                              const double* __restrict lo, const double* __restrict magnitude, T* __restrict out,
                              std::int32_t* __restrict decided) noexcept {
-  std::int32_t open = 0;
+  std::int32_t undecided = 0;
   const auto test = [&](auto&& round_end) {
-#pragma omp simd reduction(+ : open)
+#pragma omp simd reduction(+ : undecided)
     for (std::int64_t j = 0; j < columns; ++j) {
       const double s = hi[j] + lo[j] + 0.0;
       const double e = factor * magnitude[j];
@@ -454,7 +454,7 @@ std::int64_t certify_columns(std::int64_t columns, std::int64_t count, double fa
       const std::int32_t number = is_number(low) ? 1 : 0;
       out[j] = low;
       decided[j] = same & number;
-      open += 1 - (same & number);
+      undecided += 1 - (same & number);
     }
   };
   if (count == 0) {
@@ -465,8 +465,8 @@ std::int64_t certify_columns(std::int64_t columns, std::int64_t count, double fa
     const double d = static_cast<double>(count);
     test([d](double x) { return num::rounded<T>(num::divide_to_odd(x, d)); });
   }
-  if (open == 0) return 0;
-  open = 0;
+  if (undecided == 0) return 0;
+  undecided = 0;
   for (std::int64_t j = 0; j < columns; ++j) {
     if (decided[j] != 0) continue;
     const double s = num::is_finite(hi[j]) ? hi[j] + lo[j] : hi[j];
@@ -476,9 +476,9 @@ std::int64_t certify_columns(std::int64_t columns, std::int64_t count, double fa
                                                            : num::certify_mean<T>(s, e, count);
     out[j] = c.value;
     decided[j] = c.decided ? 1 : 0;
-    open += c.decided ? 0 : 1;
+    undecided += c.decided ? 0 : 1;
   }
-  return open;
+  return undecided;
 }
 
 template <class T>

@@ -23,7 +23,7 @@ inline constexpr std::int64_t kept_length = 4096;
 inline constexpr std::int64_t streamed_length = std::int64_t{1} << 24;
 
 // Chunks of a row that are listed.
-inline constexpr int open_chunks = 1024;
+inline constexpr int undecided_chunks = 1024;
 
 // Offsets of a row in the operands, as a rule names them.
 struct row_place {
@@ -43,8 +43,8 @@ struct row_worker {
   float* x[num::most_elements];          // of an operand that the call lacks: the number that stands for it
   float* out;
   double* keep;
-  std::int64_t chunk[open_chunks];  // first elements of chunks with open outputs
-  std::uint32_t open[row_chunk];
+  std::int64_t chunk[undecided_chunks];  // first elements of chunks with undecided outputs
+  std::uint32_t undecided[row_chunk];
   // Elements for the last tier.
   float left[row_chunk][num::most_elements];
   float value[row_chunk];

@@ -202,7 +202,7 @@ template <class Rule>
   for (int l = 0; l < L; ++l) total.merge(sums[0].lane(l));
 }
 
-// Where outputs go: with a mark for those that are open, or past the caches.
+// Where outputs go: with a mark for those that are undecided, or past the caches.
 enum class to { memory, memory_and_marks, stream };
 // What a rule has of a slice for its elements, if it has (rule.hpp).
 template <class Rule>
@@ -223,7 +223,7 @@ template <class Rule>
 constexpr bool has_careful = requires(typename Rule::template numbers<f64v> n, const f64v* x) {
   Rule::template careful<float>(n, x, *x);
 };
-// Whether elements that a loop leaves open may be decided by another one.
+// Whether elements that a loop leaves undecided may be decided by another one.
 template <class Rule>
 constexpr bool has_second = has_careful<Rule> || has_limits<Rule>;
 template <class Rule, class T>
@@ -232,7 +232,7 @@ struct element_of {
   f64v top;
   typename limits_of_rule<Rule>::type limits{};  // of a slice
 
-  // The element, with what it costs more where it is open (Careful).
+  // The element, with what it costs more where it is undecided (Careful).
   template <bool Careful>
   [[gnu::always_inline]] num::verdict<f64v> at(const float* const* x, const double* keep, std::int64_t i) const {
     const operands_at<num::elements_of<Rule>> e(x, i);
@@ -248,10 +248,10 @@ struct element_of {
   }
 };
 
-// Writes the elements of a slice, and says whether one is open.
+// Writes the elements of a slice, and says whether one is undecided.
 template <class Rule, to To, bool Careful, bool Kept, class T>
 [[gnu::noinline, gnu::flatten]] inline bool write_elements(const element_of<Rule, T>& of_row, const slice& s,
-                                                           float* out, std::uint32_t* open) {
+                                                           float* out, std::uint32_t* undecided) {
   // Copies, which no store changes: they stay in registers.
   const element_of<Rule, T> element = of_row;
   const float* x[num::elements_of<Rule>];
@@ -261,13 +261,13 @@ template <class Rule, to To, bool Careful, bool Kept, class T>
   std::int32_t last_fails = 0;
   const auto emit = [&]<to As>(std::int64_t i) __attribute__((always_inline)) {
     const auto v = element.template at<Careful>(x, keep, i);
-    fails |= v.open;
+    fails |= v.undecided;
     if constexpr (As == to::stream) {
       stream(out + i, v.value);
     } else {
       store(out + i, v.value);
     }
-    if constexpr (As == to::memory_and_marks) store(open + i, as<u32h>(v.open));
+    if constexpr (As == to::memory_and_marks) store(undecided + i, as<u32h>(v.undecided));
   };
   std::int64_t full = s.n / L * L;
   std::int64_t i = 0;
@@ -298,8 +298,8 @@ template <class Rule, to To, bool Careful, bool Kept, class T>
     const auto v = element.template at<Careful>(last.x, Kept ? kept : nullptr, 0);
     for (int l = 0; l < s.n - full; ++l) {
       out[full + l] = v.value[l];
-      last_fails |= v.open[l];
-      if constexpr (To == to::memory_and_marks) open[full + l] = static_cast<std::uint32_t>(v.open[l]);
+      last_fails |= v.undecided[l];
+      if constexpr (To == to::memory_and_marks) undecided[full + l] = static_cast<std::uint32_t>(v.undecided[l]);
     }
   }
   for (int l = 0; l < L; ++l) last_fails |= fails[l];
@@ -307,11 +307,11 @@ template <class Rule, to To, bool Careful, bool Kept, class T>
 }
 template <class Rule, to To, bool Careful, class T>
 [[gnu::always_inline]] inline bool write_elements(const element_of<Rule, T>& element, const slice& s, float* out,
-                                                  std::uint32_t* open = nullptr) {
+                                                  std::uint32_t* undecided = nullptr) {
   if constexpr (Rule::keeps_term && !Careful) {
-    if (s.keep != nullptr) return write_elements<Rule, To, Careful, true>(element, s, out, open);
+    if (s.keep != nullptr) return write_elements<Rule, To, Careful, true>(element, s, out, undecided);
   }
-  return write_elements<Rule, To, Careful, false>(element, s, out, open);
+  return write_elements<Rule, To, Careful, false>(element, s, out, undecided);
 }
 
 // Sums of two operands or more have enough to do beside the addition that is waited for.
@@ -338,17 +338,17 @@ template <class Rule>
     to[c / L] = sums[0];
   }
 }
-// The elements of a tile's columns [c, c + L); which rows have an open one.
+// The elements of a tile's columns [c, c + L); which rows have an undecided one.
 template <class Rule, class T>
 [[gnu::noinline, gnu::flatten]] inline i32h write_columns(const element_of<Rule, T>& element, const slice& s,
                                                           std::int64_t c, std::int64_t columns, float* out) {
-  i32h open = {};
+  i32h undecided = {};
   for (std::int64_t at = c; at < s.n * columns; at += columns) {
     const auto v = element.template at<has_limits<Rule>>(s.x, Rule::keeps_term ? s.keep : nullptr, at);
     store(out + at, v.value);
-    open |= v.open;
+    undecided |= v.undecided;
   }
-  return open;
+  return undecided;
 }
 
 }  // namespace

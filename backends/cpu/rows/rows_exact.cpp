@@ -1,4 +1,4 @@
-// The last tier of rows on the CPU: multi-limb balls, by one thread, for the elements that the kernels left open.
+// The last tier of rows on the CPU: multi-limb balls, by one thread, for the elements that the kernels left undecided.
 #include <limits>
 
 #include "backends/cpu/rows/rows_places.hpp"
@@ -41,7 +41,7 @@ std::int64_t settle(const row_job& job, const row_place& at, float top, const fl
   const num::row_call call = call_of<Rule>(job, {});
   const dtype to = p.out_type[Rule::has_exception ? 0 : what];
   bool decided[row_chunk] = {};
-  std::int64_t open = count;
+  std::int64_t undecided = count;
   const auto level = [&]<int Limbs>() {
     const auto s = sums_of_row<Rule, num::ball<Limbs>>(p, call, at, static_cast<double>(top));
     for (std::int64_t i = 0; i < count; ++i) {
@@ -49,16 +49,16 @@ std::int64_t settle(const row_job& job, const row_place& at, float top, const fl
       const num::certified c = Rule::template settle<num::ball<Limbs>>(to, call, own, s, x[i], what);
       value[i] = c.value;
       decided[i] = c.decided;
-      open -= c.decided ? 1 : 0;
+      undecided -= c.decided ? 1 : 0;
     }
-    return all{open == 0};
+    return all{undecided == 0};
   };
   if constexpr (Rule::exact_limbs != 0) {
     level.template operator()<Rule::exact_limbs>();
   } else {
     num::decide_by_levels(level, job.last_tier_bits);
   }
-  return open;
+  return undecided;
 }
 
 template <class Rule, int Limbs>
@@ -85,10 +85,11 @@ num::certified loss_level(const row_job& job) noexcept {
 
 std::int64_t settle_exactly(const row_job& job, const row_place& at, float top, const float (*x)[num::most_elements],
                             std::int64_t count, int what, float* value) noexcept {
-  std::int64_t open = count;
-  ops::for_row_operation(
-      job.plan->op, [&]<class Op>() { open = settle<num::row_rule<Op::id>>(job, at, top, x, count, what, value); });
-  return open;
+  std::int64_t undecided = count;
+  ops::for_row_operation(job.plan->op, [&]<class Op>() {
+    undecided = settle<num::row_rule<Op::id>>(job, at, top, x, count, what, value);
+  });
+  return undecided;
 }
 
 row_loss loss_exactly(const row_job& job) noexcept {

@@ -67,7 +67,7 @@ class row_walker {
     float top;
     typename rule::total sums;
     late_sums late;
-    int open;  // chunks with open outputs: the worker's
+    int undecided;  // chunks with undecided outputs: the worker's
     std::int64_t end;
   };
   static_assert(sizeof(row) <= sizeof(row_worker::row) && sizeof(part) <= sizeof(row_worker::part));
@@ -159,16 +159,16 @@ class row_walker {
         for (int i = 0; i < team; ++i) r.sums.join(part_of(i).sums);
         return summed_up(r);
       case row_phase::outputs: {
-        int open = open_results(r);
-        for (int i = 0; i < team; ++i) open += part_of(i).open;
+        int undecided = undecided_results(r);
+        for (int i = 0; i < team; ++i) undecided += part_of(i).undecided;
         if constexpr (rule::has_exception) {
           if (r.own.target >= 0) {
             r.exception = num::round_ends(p_.out_type[0],
                                           rule::exception(call_, r.own, top_of(r), r.sums.template of_row<double>()));
-            if (!r.exception.decided) ++open;
+            if (!r.exception.decided) ++undecided;
           }
         }
-        if (open == 0) return finish(r);
+        if (undecided == 0) return finish(r);
         return job_.skips_wide ? row_phase::settle : row_phase::late;
       }
       case row_phase::late:
@@ -249,7 +249,7 @@ class row_walker {
   }
   template <class T>
   void outputs(const row& r, element_of<rule, T> e, part& mine, std::int64_t begin, std::int64_t end) noexcept {
-    mine.open = 0;
+    mine.undecided = 0;
     mine.end = end;
     chunks<elements>(r.at, begin, end, true, [&](const slice& s, std::int64_t first, float* out) {
       if constexpr (has_limits<rule>) {
@@ -258,14 +258,14 @@ class row_walker {
                                    elements < 3 ? 0.0 : magnitude_in(s, 2));
       }
       constexpr to streamed = std::is_same_v<T, float> ? to::stream : to::memory;
-      bool open = job_.streams ? write_elements<rule, streamed, false>(e, s, out)
-                               : write_elements<rule, to::memory, false>(e, s, out);
+      bool undecided = job_.streams ? write_elements<rule, streamed, false>(e, s, out)
+                                    : write_elements<rule, to::memory, false>(e, s, out);
       if constexpr (has_second<rule>) {
-        if (open) open = write_elements<rule, to::memory, true>(e, s, out);
+        if (undecided) undecided = write_elements<rule, to::memory, true>(e, s, out);
       }
       w_.count.elements[1] += s.n;
       if (rule::has_exception && r.own.target >= first && r.own.target < first + s.n) --w_.count.elements[1];
-      if (open && mine.open < open_chunks) w_.chunk[mine.open++] = first;
+      if (undecided && mine.undecided < undecided_chunks) w_.chunk[mine.undecided++] = first;
     });
   }
   // The greatest magnitude of operand k, which often is the same for all rows.
@@ -282,20 +282,20 @@ class row_walker {
   template <class T>
   void settle_outputs(const row& r, const element_of<rule, T>& e, const part& mine) noexcept {
     if (job_.streams) drain();
-    for (int k = 0; k < mine.open; ++k) {
+    for (int k = 0; k < mine.undecided; ++k) {
       const std::int64_t first = w_.chunk[k];
       // What did not fit into the list comes after its last entry.
-      const bool last = k + 1 == open_chunks || mine.end - first < row_chunk;
+      const bool last = k + 1 == undecided_chunks || mine.end - first < row_chunk;
       settle_outputs(r, e, first, last ? mine.end : first + row_chunk);
     }
   }
   template <class T>
   void settle_outputs(const row& r, const element_of<rule, T>& e, std::int64_t begin, std::int64_t end) noexcept {
     chunks<elements>(r.at, begin, end, true, [&](const slice& s, std::int64_t first, float* out) {
-      if (!write_elements<rule, to::memory_and_marks, has_second<rule>>(e, s, out, w_.open)) return;
+      if (!write_elements<rule, to::memory_and_marks, has_second<rule>>(e, s, out, w_.undecided)) return;
       std::int64_t left = 0;
       for (std::int64_t i = 0; i < s.n; ++i) {
-        if (w_.open[i] == 0 || (rule::has_exception && first + i == r.own.target)) continue;
+        if (w_.undecided[i] == 0 || (rule::has_exception && first + i == r.own.target)) continue;
         --w_.count.elements[1];
         float* const x = w_.left[left];
         for (int k = 0; k < elements; ++k) x[k] = s.x[k][i];
@@ -356,7 +356,7 @@ class row_walker {
       }
     }
     if (rule::per_element) return row_phase::outputs;
-    if (open_results(r) == 0 || job_.skips_wide) return finish(r);
+    if (undecided_results(r) == 0 || job_.skips_wide) return finish(r);
     return row_phase::late;
   }
   // The results that are wanted.
@@ -367,10 +367,10 @@ class row_walker {
     }
     return false;
   }
-  int open_results(const row& r) const noexcept {
-    int open = 0;
-    for (int k = 0; k < rule::results; ++k) open += wants(k) && !r.result[k].decided ? 1 : 0;
-    return open;
+  int undecided_results(const row& r) const noexcept {
+    int undecided = 0;
+    for (int k = 0; k < rule::results; ++k) undecided += wants(k) && !r.result[k].decided ? 1 : 0;
+    return undecided;
   }
 
   // The last of a row: the element at its target, and its results.
@@ -415,7 +415,7 @@ class row_walker {
     ++to.rows;
   }
 
-  // Rows side by side. What is special in a row, or open, is done by going through the row alone.
+  // Rows side by side. What is special in a row, or undecided, is done by going through the row alone.
   struct tile_rows {
     num::row_operands own[tile_columns];
     float top[tile_columns];
@@ -489,10 +489,10 @@ class row_walker {
     const auto& sums = t.sums[c / L];
     const auto numbers =
         rule::template prepare<f64v>(call_, {load<f64v>(t.g + c), load<f64v>(t.weight + c)}, top, sums.of_row());
-    i32h are_open = {};
+    i32h are_undecided = {};
     if constexpr (rule::per_element) {
       num::with_format(p_.out_type[0], [&]<class T>() {
-        are_open = write_columns<rule>(element_of<rule, T>{numbers, top}, s, c, columns, w_.out);
+        are_undecided = write_columns<rule>(element_of<rule, T>{numbers, top}, s, c, columns, w_.out);
       });
     }
     if constexpr (rule::results != 0) {
@@ -501,14 +501,14 @@ class row_walker {
         const auto e = rule::template result<f64v>(call_, numbers, load<f64v>(t.counterpart[k] + c), k);
         num::with_format(p_.out_type[first_result + k], [&]<class T>() {
           const auto v = num::verdict_of<T, f64v>(e);
-          are_open |= v.open;
+          are_undecided |= v.undecided;
           store(t.result[k] + c, v.value);
         });
       }
     }
-    std::int32_t open[L];
-    store(open, are_open);
-    for (int l = 0; l < L; ++l) t.again[c + l] = t.again[c + l] || open[l] != 0;
+    std::int32_t undecided[L];
+    store(undecided, are_undecided);
+    for (int l = 0; l < L; ++l) t.again[c + l] = t.again[c + l] || undecided[l] != 0;
     if constexpr (rule::has_exception) {
       for (int l = 0; l < L; ++l) {
         if (t.again[c + l] || t.own[c + l].target < 0) continue;

@@ -150,19 +150,19 @@ struct pass {
       before[i] = from == nullptr ? 0.0 : num::widen(from[i * columns.x_step]);
     }
     T results[scatter_block];
-    bool open[scatter_block];
+    bool undecided[scatter_block];
     const bool quick = f.alpha == 1 && !f.mean && !f.force;
     if (quick) {
 #pragma omp simd
       for (int64_t i = 0; i < columns.width; ++i) {
         const num::decided_value<T> r = num::scatter_quick<T>(before[i], {s.hi[i], s.lo[i], s.error[i]}, height);
         results[i] = r.value;
-        open[i] = !r.decided;
+        undecided[i] = !r.decided;
       }
     }
     int64_t exact = 0;
     for (int64_t i = 0; i < columns.width; ++i) {
-      if (quick && !open[i]) continue;
+      if (quick && !undecided[i]) continue;
       const num::decided_value<T> r = num::scatter_first<T>(f, before[i], {s.hi[i], s.lo[i], s.error[i]}, height, n);
       results[i] = r.value;
       if (r.decided) continue;

@@ -33,16 +33,16 @@ class sequence_work final : public planned<plan::sequence_plan> {
     const int threads = worthwhile_threads(s.launch.threads, static_cast<double>(p.count), 12);
     parallel(threads, [&](int thread, int workers) {
       alignas(64) T buffer[block];
-      std::uint32_t open[block];
+      std::uint32_t undecided[block];
       tally counted;
       const range mine = share(p.count, thread, workers, block);
       for (std::int64_t first = mine.begin; first < mine.end && !stopped(); first += block) {
         const std::int64_t n = std::min(block, mine.end - first);
         T* const to = direct ? static_cast<T*>(p.out) + first : buffer;
         std::int64_t later = 0;
-        if (loop(p, first, n, force, to, open)) {
+        if (loop(p, first, n, force, to, undecided)) {
           for (std::int64_t i = 0; i < n; ++i) {
-            if (open[i] == 0) continue;
+            if (undecided[i] == 0) continue;
             to[i] = exact.exact<T>(first + i);
             ++later;
           }

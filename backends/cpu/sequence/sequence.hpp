@@ -7,10 +7,10 @@
 namespace repdl::cpu {
 
 struct sequence_kernels {
-  // Elements first .. first + n - 1 of a plan, side by side, by output format. open[i] != 0 where number i is
+  // Elements first .. first + n - 1 of a plan, side by side, by output format. undecided[i] != 0 where number i is
   // undecided; returns whether any is. force: 0, or +inf, which leaves all undecided.
   bool (*loop[4])(const plan::sequence_plan&, std::int64_t first, std::int64_t n, double force, void* out,
-                  std::uint32_t* open);
+                  std::uint32_t* undecided);
 };
 
 }  // namespace repdl::cpu

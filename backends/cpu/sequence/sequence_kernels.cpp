@@ -17,12 +17,12 @@ template <class T>
 
 template <class T>
 bool loop(const plan::sequence_plan& p, std::int64_t first, std::int64_t n, double force, void* out,
-          std::uint32_t* open) {
+          std::uint32_t* undecided) {
   const num::sequence s{p.first, p.last, p.parts, p.between};
   auto* const to = static_cast<T*>(out);
   std::uint32_t any = 0;
 #pragma omp simd reduction(| : any)
-  for (std::int64_t i = 0; i < n; ++i) any |= open[i] = make<T>(s, first + i, force, to + i);
+  for (std::int64_t i = 0; i < n; ++i) any |= undecided[i] = make<T>(s, first + i, force, to + i);
   return any != 0;
 }
 

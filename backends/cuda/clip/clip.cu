@@ -40,7 +40,7 @@ __device__ void for_elements(const elements& e, const Use& use) {
 struct found {
   num::clip_factor factor;
   std::uint32_t greatest;
-  int open;
+  int undecided;
 };
 struct call {
   norm_kind kind;
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(threads) norm_sums(const __grid_constant__ ele
 template <class T>
 __device__ void take(const call& c, const num::clip_result<T>& r, tier by, found* result, counter* counters) {
   result->factor = r.factor;
-  result->open = 0;
+  result->undecided = 0;
   if (c.total != nullptr) *static_cast<T*>(c.total) = r.total;
   count_elements(counters, by, c.decided);
 }
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(threads) norm_total(const __grid_constant__ ca
 template <class T>
 __global__ void __launch_bounds__(exact_threads) norm_exact_sums(const __grid_constant__ elements e, norm_kind kind,
                                                                  const found* result, num::norm_accumulator* sums) {
-  if (result->open == 0) return;
+  if (result->undecided == 0) return;
   add_up_block<exact_threads>(sums, [&](num::norm_accumulator& mine) {
     for_elements<exact_threads>(e, [&](const std::int64_t(&at)[2]) {
       num::add_exactly(mine, kind, num::widen_to_float(static_cast<const T*>(e.in)[at[0]]));
@@ -98,7 +98,7 @@ template <class T>
 __global__ void __launch_bounds__(exact_threads)
     norm_exact_total(const __grid_constant__ call c, const num::norm_accumulator* sums, std::int64_t blocks,
                      found* result, counter* counters) {
-  if (result->open == 0) return;
+  if (result->undecided == 0) return;
   num::norm_accumulator mine;
   if (!add_up_blocks<exact_threads>(sums, blocks, mine)) return;
   if (c.kind == norm_kind::greatest) mine.add(num::float_of(result->greatest));

@@ -4,7 +4,7 @@
 //   draw_places   a thread two samples: a search
 // Without:
 //   draw_keys     a thread two keys
-//   draw_settle   the keys that are left open
+//   draw_settle   the keys that are left undecided
 //   then a sort by keys, and, stable, by rows (draw_row_keys), and draw_sorted, which writes.
 // A row that nothing can be drawn from is counted, and its places are 0.
 #include "backends/cuda/core/launch.cuh"
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(threads)
         const auto ends =
             num::exponential_scale::of(static_cast<double>(w)).key(num::wide_word(words, r) + 1, device_tables, force);
         const bool same = num::bits_of(ends.below) == num::bits_of(ends.above);
-        key = same ? num::bits_of(ends.below) : num::key_open;
+        key = same ? num::bits_of(ends.below) : num::key_undecided;
         decided += same ? 1 : 0;
       }
       to.keys[at] = key;
@@ -227,7 +227,7 @@ __global__ void __launch_bounds__(settle_threads)
     draw_settle(const __grid_constant__ draws d, int budget, std::uint64_t* keys, counter* counters) {
   const std::int64_t count = d.rows * d.n, step = static_cast<std::int64_t>(gridDim.x) * settle_threads;
   for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * settle_threads + threadIdx.x; at < count; at += step) {
-    if (keys[at] != num::key_open) continue;
+    if (keys[at] != num::key_undecided) continue;
     const num::philox_block words = num::philox(d.seed, d.stream, static_cast<std::uint64_t>(at / 2));
     const std::uint64_t word = at % 2 == 0 ? num::wide_word(words, 0) : num::wide_word(words, 1);
     const auto r =

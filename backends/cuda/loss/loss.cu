@@ -64,11 +64,11 @@ __global__ void __launch_bounds__(threads)
 template <class T>
 __global__ void __launch_bounds__(threads)
     loss_total(const num::loss_sum* sums, int blocks, std::int64_t height,
-               const __grid_constant__ ops::loss_constants k, T* out, int* open, counter* counters) {
+               const __grid_constant__ ops::loss_constants k, T* out, int* undecided, counter* counters) {
   num::loss_sum mine;
   if (!add_up_blocks<threads>(sums, blocks, mine)) return;
   const num::decided_value<T> r = num::certify_total<T>(mine, height, k);
-  *open = r.decided ? 0 : 1;
+  *undecided = r.decided ? 0 : 1;
   if (r.decided) *out = r.value;
   count_elements(counters, r.decided ? tier::binary64 : tier::exact, 1);
 }
@@ -76,8 +76,8 @@ __global__ void __launch_bounds__(threads)
 template <class Op, class T>
 __global__ void __launch_bounds__(exact_threads)
     loss_exact_sums(const __grid_constant__ operands<2> o, const __grid_constant__ ops::loss_constants k,
-                    const int* open, num::distance_sum* sums) {
-  if (*open == 0) return;
+                    const int* undecided, num::distance_sum* sums) {
+  if (*undecided == 0) return;
   add_up_block<exact_threads>(sums, [&](num::distance_sum& mine) {
     o.elements.template for_each<exact_threads, 2>([&](const std::int64_t(&at)[2]) {
       num::add_exactly<Op>(mine, k, static_cast<const T*>(o.in[0])[at[0]], static_cast<const T*>(o.in[1])[at[1]]);
@@ -88,8 +88,8 @@ __global__ void __launch_bounds__(exact_threads)
 template <class Op, class T>
 __global__ void __launch_bounds__(exact_threads)
     loss_exact_total(const num::distance_sum* sums, int blocks, const __grid_constant__ ops::loss_constants k,
-                     const int* open, T* out, counter* counters) {
-  if (*open == 0) return;
+                     const int* undecided, T* out, counter* counters) {
+  if (*undecided == 0) return;
   num::distance_sum mine;
   if (!add_up_blocks<exact_threads>(sums, blocks, mine)) return;
   const num::decided_value<T> r = num::exact_total<Op, T>(mine, k);
@@ -97,12 +97,12 @@ __global__ void __launch_bounds__(exact_threads)
   if (!r.decided) atomicAdd(counters + undecided_counter, counter{1});
 }
 
-// The same for parts, of a level; the last one gives up on what it leaves open.
+// The same for parts, of a level; the last one gives up on what it leaves undecided.
 template <class Op, class T, int L>
 __global__ void __launch_bounds__(part_threads)
     loss_part_sums(const __grid_constant__ operands<inputs_of<Op>> o, const __grid_constant__ ops::loss_constants k,
-                   const int* open, num::loss_parts<L>* sums) {
-  if (*open == 0) return;
+                   const int* undecided, num::loss_parts<L>* sums) {
+  if (*undecided == 0) return;
   add_up_block<part_threads>(sums, [&](num::loss_parts<L>& mine) {
     o.elements.template for_each<part_threads, inputs_of<Op>>([&](const std::int64_t(&at)[inputs_of<Op>]) {
       mine.merge(with_numbers<T>(o, at, [&](auto... x) { return num::summand_parts<Op, L>(k, x...); }));
@@ -113,17 +113,17 @@ __global__ void __launch_bounds__(part_threads)
 template <class T, int L>
 __global__ void __launch_bounds__(part_threads)
     loss_part_total(const num::loss_parts<L>* sums, int blocks, const __grid_constant__ ops::loss_constants k,
-                    int* open, T* out) {
-  if (*open == 0) return;
+                    int* undecided, T* out) {
+  if (*undecided == 0) return;
   num::loss_parts<L> mine;
   if (!add_up_blocks<part_threads>(sums, blocks, mine)) return;
   const num::decided_value<T> r = num::round_parts<T, L>(mine, k.n);
   if (!r.decided) return;
   *out = r.value;
-  *open = 0;
+  *undecided = 0;
 }
-__global__ void loss_give_up(const int* open, counter* counters) {
-  if (*open == 0) return;
+__global__ void loss_give_up(const int* undecided, counter* counters) {
+  if (*undecided == 0) return;
   atomicAdd(counters + undecided_counter, counter{1});
   count_elements(counters, tier::exact, -1);
 }
@@ -155,7 +155,7 @@ operands<Inputs> operands_of(const plan::loss_plan& p, const job& j) {
 class loss_work final : public planned {
  public:
   loss_work(const plan::loss_plan& plan, const job& given) : planned(given), p_(plan) {
-    if (p_.each) take_open(space, each_, p_.count, j);
+    if (p_.each) take_undecided(space, each_, p_.count, j);
     if (p_.each || p_.count == 0) return;
     blocks_ = blocks_of_sum(j.device, p_.count, threads);
     exact_blocks_ = blocks_of_sum(j.device, p_.count, exact_threads);
@@ -163,7 +163,7 @@ class loss_work final : public planned {
     space.take(sums_, blocks_);
     space.take_in_turn([&] { space.take(exact_sums_, exact_blocks_); }, [&] { space.take(parts_of_4_, part_blocks_); },
                        [&] { space.take(parts_of_8_, part_blocks_); });
-    space.take(open_, 1);
+    space.take(undecided_, 1);
   }
 
  private:
@@ -192,14 +192,14 @@ class loss_work final : public planned {
       }
       const std::int64_t height = p_.count / (std::int64_t{blocks_} * threads) + 64;
       launch_kernel<loss_sums<Op, T>>(j, blocks_, threads, 0, o, k, sums_);
-      launch_kernel<loss_total<T>>(j, 1, threads, 0, sums_, blocks_, height, k, out, open_, j.counters);
+      launch_kernel<loss_total<T>>(j, 1, threads, 0, sums_, blocks_, height, k, out, undecided_, j.counters);
       if constexpr (num::has_parts<Op>) {
         launch_parts<Op, T>(o, k, parts_of_4_, out);
         launch_parts<Op, T>(o, k, parts_of_8_, out);
-        launch_kernel<loss_give_up>(j, 1, 1, 0, open_, j.counters);
+        launch_kernel<loss_give_up>(j, 1, 1, 0, undecided_, j.counters);
       } else {
-        launch_kernel<loss_exact_sums<Op, T>>(j, exact_blocks_, exact_threads, 0, o, k, open_, exact_sums_);
-        launch_kernel<loss_exact_total<Op, T>>(j, 1, exact_threads, 0, exact_sums_, exact_blocks_, k, open_, out,
+        launch_kernel<loss_exact_sums<Op, T>>(j, exact_blocks_, exact_threads, 0, o, k, undecided_, exact_sums_);
+        launch_kernel<loss_exact_total<Op, T>>(j, 1, exact_threads, 0, exact_sums_, exact_blocks_, k, undecided_, out,
                                                j.counters);
       }
     }
@@ -208,12 +208,12 @@ class loss_work final : public planned {
   template <class Op, class T, int L>
   void launch_parts(const operands<inputs_of<Op>>& o, const ops::loss_constants& k, num::loss_parts<L>* sums, T* out) {
     if (64 * L > j.last_tier_bits) return;
-    launch_kernel<loss_part_sums<Op, T, L>>(j, part_blocks_, part_threads, 0, o, k, open_, sums);
-    launch_kernel<loss_part_total<T, L>>(j, 1, part_threads, 0, sums, part_blocks_, k, open_, out);
+    launch_kernel<loss_part_sums<Op, T, L>>(j, part_blocks_, part_threads, 0, o, k, undecided_, sums);
+    launch_kernel<loss_part_total<T, L>>(j, 1, part_threads, 0, sums, part_blocks_, k, undecided_, out);
   }
 
   const plan::loss_plan p_;
-  open_elements each_;
+  undecided_elements each_;
   int blocks_ = 0;
   int exact_blocks_ = 0;
   int part_blocks_ = 0;
@@ -221,7 +221,7 @@ class loss_work final : public planned {
   num::distance_sum* exact_sums_ = nullptr;
   num::loss_parts<4>* parts_of_4_ = nullptr;
   num::loss_parts<8>* parts_of_8_ = nullptr;
-  int* open_ = nullptr;
+  int* undecided_ = nullptr;
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ struct loss_element {
   quick_loss_constants q;
   bool skip_test;
   int last_tier_bits;
-  open_elements open;
+  undecided_elements undecided;
   template <bool = false>
   __device__ num::tentative<T> attempt(const T* x) const {
     if constexpr (attempts_again) {
@@ -93,11 +93,11 @@ struct loss_element {
 
 template <class Op, class T, int Inputs>
 void launch_elements(const plan::loss_plan& plan, const ops::loss_constants& k, const job& j,
-                     const open_elements& open) {
+                     const undecided_elements& undecided) {
   operands<loss_element<Op, T, Inputs>> p{};
   p.k = k;
   p.q = {1 / k.count, 1 / k.divisor, k.n == 1};
-  // In binary32 c and 1 / (c n), n < 2^62, would not be normal numbers: all but zeros is left open.
+  // In binary32 c and 1 / (c n), n < 2^62, would not be normal numbers: all but zeros is left undecided.
   const bool moderate = k.c == 0 || (k.c >= 0x1p-60 && k.c <= 0x1p60);
   if (sizeof(T) == 2 && !moderate) p.q.per_count = p.q.per_divisor = std::numeric_limits<double>::quiet_NaN();
   p.out = plan.out;
@@ -112,13 +112,14 @@ void launch_elements(const plan::loss_plan& plan, const ops::loss_constants& k, 
     p.axes.set_stride(a, plan.in[a].stride);
     contiguous = contiguous && (p.count == 1 || plan.in[a].stride[0] == 1);
   }
-  launch_operands(p, contiguous, j, {nullptr, nullptr, open});
+  launch_operands(p, contiguous, j, {nullptr, nullptr, undecided});
 }
 
 }  // namespace
 
 template <int Part>
-void launch_each(const plan::loss_plan& plan, const ops::loss_constants& k, const job& j, const open_elements& open) {
+void launch_each(const plan::loss_plan& plan, const ops::loss_constants& k, const job& j,
+                 const undecided_elements& undecided) {
   ops::for_operation<ops::family::loss>(plan.op, [&]<class Op>() {
     if constexpr (static_cast<int>(Op::id) % loss_parts == Part) {
       ops::for_each_format<ops::NARROW>([&]<class T>() {
@@ -126,8 +127,8 @@ void launch_each(const plan::loss_plan& plan, const ops::loss_constants& k, cons
         constexpr int required = required_inputs<Op>, all = all_inputs<Op>;
         const bool more =
             std::any_of(plan.in + required, plan.in + all, [](const auto& o) { return o.data != nullptr; });
-        if (required < all && more) return launch_elements<Op, T, all>(plan, k, j, open);
-        launch_elements<Op, T, required>(plan, k, j, open);
+        if (required < all && more) return launch_elements<Op, T, all>(plan, k, j, undecided);
+        launch_elements<Op, T, required>(plan, k, j, undecided);
       });
     }
   });

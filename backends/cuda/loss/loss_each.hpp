@@ -1,7 +1,7 @@
 // Losses and their gradients with an output for each element: what loss.cu calls, in parts that are a translation unit each.
 #pragma once
 
-#include "backends/cuda/map/open_elements.hpp"
+#include "backends/cuda/map/undecided_elements.hpp"
 #include "librepdl/ops/losses/losses.hpp"
 
 namespace repdl::cuda {
@@ -11,6 +11,7 @@ inline constexpr int loss_parts = 4;
 
 // Launches the operations of a part, and nothing for others.
 template <int Part>
-void launch_each(const plan::loss_plan& plan, const ops::loss_constants& k, const job& j, const open_elements& open);
+void launch_each(const plan::loss_plan& plan, const ops::loss_constants& k, const job& j,
+                 const undecided_elements& undecided);
 
 }  // namespace repdl::cuda

@@ -1,8 +1,8 @@
 // Quick bodies of the gradients of losses, as in map/quick_gradients.cuh: of f16 and bf16 in binary32, of f32 those that are long. What
-// they leave open is decided by the first tier of librepdl/ops/losses/losses*.hpp, or its last one.
+// they leave undecided is decided by the first tier of librepdl/ops/losses/losses*.hpp, or its last one.
 //
 // Bounds: u = 2^-53 | 2^-24; a constant of the call within u / 2, a conversion of it | another u / 2, each product u. Where a result
-// is below 2^-100, or 2^100 and more, it is left open: what comes before it is then a normal number, or 0. A zero has the sign of
+// is below 2^-100, or 2^100 and more, it is left undecided: what comes before it is then a normal number, or 0. A zero has the sign of
 // the product that it is. In binary32 c is 0 or in [2^-60, 2^60] (loss_each.cuh).
 #pragma once
 
@@ -74,7 +74,7 @@ struct quick_loss<ops::l1_loss_backward> {
     return in_range<R>(value, (x == t) | (g == 0), q.alone ? 0 : 4, q.alone ? 0.0f : 4.0f, ordered);
   }
 };
-// |d| next to c is left open.
+// |d| next to c is left undecided.
 template <class R>
 __device__ inline bool is_apart(R d, double c) {
   constexpr double margin = std::is_same_v<R, double> ? 0x1p-50 : 0x1p-21;

@@ -58,7 +58,7 @@ class map_work final : public planned {
  public:
   map_work(const plan::map_plan& p, const job& given) : planned(given), p_(p), launcher_(launcher_of(p)) {
     if (may_use_table(p, j.device)) space.take(own_.table, table_size);
-    if (launcher_.has_last_tier) take_open(space, own_.open, p.count, j);
+    if (launcher_.has_last_tier) take_undecided(space, own_.undecided, p.count, j);
     if (launcher_.has_factor && may_use_factors(p, j.device, j.first_tier)) space.take(own_.factors, most_factors);
   }
 

@@ -105,7 +105,7 @@ struct elementwise<Op, T, Options...> : Options... {
   using tally = exact_tally;
   bool skip_test;
   int last_tier_bits;
-  open_elements open;
+  undecided_elements undecided;
   __device__ bool is_product() const requires has_products<Op> { return quick<Op>::is_product(*this); }
   template <bool Product = false>
   __device__ num::tentative<T> attempt(const T* x) const {
@@ -115,7 +115,7 @@ struct elementwise<Op, T, Options...> : Options... {
       return attempt_by_body(x);
     }
   }
-  // Whether there is more to be tried on what `attempt` leaves open, before the last tier.
+  // Whether there is more to be tried on what `attempt` leaves undecided, before the last tier.
   static constexpr bool attempts_again = has_quick<Op, T, Options...>;
   __device__ num::tentative<T> attempt_again(const T* x) const requires attempts_again {
     if constexpr (std::is_same_v<real_for<Op, T>, float>) {

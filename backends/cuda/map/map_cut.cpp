@@ -20,7 +20,7 @@ bool may_use_factors(const plan::map_plan& p, const properties& device, tier fir
          has_room_for_factors(device);
 }
 
-bool notes_open(std::int64_t count, const properties& device, tier first) {
+bool notes_undecided(std::int64_t count, const properties& device, tier first) {
   constexpr std::int64_t few = 1024;
   return device.choice.wide || (count > few && first <= tier::binary64);
 }

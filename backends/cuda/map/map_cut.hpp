@@ -21,14 +21,14 @@ bool has_room_for_factors(const properties& device);
 // Whether a call has a table of all results in its workspace, or of factors; fewer elements are done sooner without.
 bool may_use_table(const plan::map_plan& p, const properties& device);
 bool may_use_factors(const plan::map_plan& p, const properties& device, tier first);
-// Whether what the rounding tests of a call leave open is noted. Else all elements are open, because they are few, or the tests are
+// Whether what the rounding tests of a call leave undecided is noted. Else all elements are undecided, because they are few, or the tests are
 // skipped.
-bool notes_open(std::int64_t count, const properties& device, tier first);
+bool notes_undecided(std::int64_t count, const properties& device, tier first);
 
 // How often a block takes `at_once` elements, where it may take them in rounds: so that there are several blocks for each
 // multiprocessor.
 int rounds_of(std::int64_t count, std::int64_t at_once, const properties& device);
-// Words of 32 elements that a block of `threads` threads settles. noted: elements of the blocks that left them open; 0: of all.
+// Words of 32 elements that a block of `threads` threads settles. noted: elements of the blocks that left them undecided; 0: of all.
 std::int64_t settled_words(std::int64_t count, std::int64_t noted, int threads, const properties& device);
 
 // How many elements a launch with strides takes. Wide: what huge operands do, on small ones.

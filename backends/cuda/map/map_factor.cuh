@@ -2,8 +2,8 @@
 // whose phi takes longer to compute. All its values are made once a call, and every block keeps those that data have in its shared memory.
 //
 // Bound, u = 2^-24: phi(x) as a binary32 number, from binary64 within 2^-32: 1.01; c, the product of the other operands, is exact;
-// c phi(x) 1; an end 1. What is beyond the table, or not between 2^-30 and 2^30, is NaN there, and left open; so are infinite
-// results. bf16 results below 2^-90 are left open, too: then c is a normal number or 0, and the product does not underflow; of f16
+// c phi(x) 1; an end 1. What is beyond the table, or not between 2^-30 and 2^30, is NaN there, and left undecided; so are infinite
+// results. bf16 results below 2^-90 are left undecided, too: then c is a normal number or 0, and the product does not underflow; of f16
 // no product does. Zeros are those of c or of phi, exactly.
 #pragma once
 
@@ -52,11 +52,11 @@ __global__ void __launch_bounds__(threads) make_factors(const operands<F> p, flo
     table[i] =
         known && i % table_of::each != table_of::other ? static_cast<float>(phi.value) : __int_as_float(0x7fc00000);
   }
-  for (std::int64_t i = first; i < (p.count + 31) / 32; i += step) p.open.words[i] = 0;
-  for (std::int64_t i = first; i < (p.count + greatest_block - 1) / greatest_block; i += step) p.open.any[i] = 0;
+  for (std::int64_t i = first; i < (p.count + 31) / 32; i += step) p.undecided.words[i] = 0;
+  for (std::int64_t i = first; i < (p.count + greatest_block - 1) / greatest_block; i += step) p.undecided.any[i] = 0;
 }
 
-// Rank 1, fewer than 2^32 elements. Contiguous: as map_packed; else of any strides. A warp lists what it leaves open, and attempts it
+// Rank 1, fewer than 2^32 elements. Contiguous: as map_packed; else of any strides. A warp lists what it leaves undecided, and attempts it
 // again when there is enough for all of its threads; what the list has no room for is noted at once.
 constexpr int factor_threads = 1024, factor_blocks = 1;
 template <class F>
@@ -97,22 +97,22 @@ __global__ void __launch_bounds__(factor_threads, factor_blocks)
       decided[j] = r.decided;
       all = all & r.decided;
     }
-    unsigned open = 0;
-    if (all) return open;
+    unsigned undecided = 0;
+    if (all) return undecided;
 #pragma unroll
-    for (int j = 0; j < batch; ++j) open |= decided[j] ? 0u : 1u << j;
-    return open;
+    for (int j = 0; j < batch; ++j) undecided |= decided[j] ? 0u : 1u << j;
+    return undecided;
   };
   const auto note = [&](std::int64_t i) {
-    atomicOr(p.open.words + i / 32, 1u << (i % 32));
-    p.open.any[i / greatest_block] = 1;
+    atomicOr(p.undecided.words + i / 32, 1u << (i % 32));
+    p.undecided.any[i / greatest_block] = 1;
   };
-  // What a turn leaves open: of bit j, element place(j).
-  const auto leave = [&](unsigned open, bool last, const auto& place) {
-    if (!last && __any_sync(full_warp, open != 0) == 0) return;
-    int slot = open != 0 ? atomicAdd(&length, __popc(open)) : 0;
-    for (; open != 0; open &= open - 1, ++slot) {
-      const std::int64_t i = place(__ffs(static_cast<int>(open)) - 1);
+  // What a turn leaves undecided: of bit j, element place(j).
+  const auto leave = [&](unsigned undecided, bool last, const auto& place) {
+    if (!last && __any_sync(full_warp, undecided != 0) == 0) return;
+    int slot = undecided != 0 ? atomicAdd(&length, __popc(undecided)) : 0;
+    for (; undecided != 0; undecided &= undecided - 1, ++slot) {
+      const std::int64_t i = place(__ffs(static_cast<int>(undecided)) - 1);
       if (slot < most_listed) {
         list[slot] = static_cast<std::uint32_t>(i);
       } else {
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(factor_threads, factor_blocks)
       const int first = thread + turn;
       read_packs(p, line.aligned, packs, first + run * step, step, ahead);
       shift_packs(p, line.aligned, words);
-      unsigned open = 0;
+      unsigned undecided = 0;
 #pragma unroll
       for (int k = 0; k < run; ++k) {
         const int i = first + k * step;
@@ -168,10 +168,10 @@ __global__ void __launch_bounds__(factor_threads, factor_blocks)
           store_streaming(static_cast<pack<T>*>(p.out) + i, y);
         } else {
           store_decided(static_cast<T*>(p.out) + static_cast<std::int64_t>(i) * batch, y, left);
-          open |= left << (k * batch);
+          undecided |= left << (k * batch);
         }
       }
-      leave(open, false,
+      leave(undecided, false,
             [&](int j) { return static_cast<std::int64_t>(first + j / batch * step) * batch + j % batch; });
     }
     const std::int64_t rest = element_beside(line, p.count, thread);
@@ -193,16 +193,16 @@ __global__ void __launch_bounds__(factor_threads, factor_blocks)
   for (std::int64_t turn = 0; warp + turn < p.count; turn += elements * step) {
     const std::int64_t first = thread + turn;
     pack<T> y[run];
-    unsigned open = 0;
+    unsigned undecided = 0;
 #pragma unroll
-    for (int k = 0; k < run; ++k) open |= attempt(ahead[k], y[k]) << (k * batch);
+    for (int k = 0; k < run; ++k) undecided |= attempt(ahead[k], y[k]) << (k * batch);
     read(first + elements * step);
     each(first, F::arity, [&](int j, std::int64_t at) {
-      if ((open >> j & 1) == 0) static_cast<T*>(p.out)[at] = y[j / batch].v[j % batch];
+      if ((undecided >> j & 1) == 0) static_cast<T*>(p.out)[at] = y[j / batch].v[j % batch];
     });
     if (first + (elements - 1) * step >= p.count)
-      open &= first < p.count ? (2u << ((p.count - first - 1) / step)) - 1 : 0;
-    leave(open, false, [&](int j) { return first + j * step; });
+      undecided &= first < p.count ? (2u << ((p.count - first - 1) / step)) - 1 : 0;
+    leave(undecided, false, [&](int j) { return first + j * step; });
   }
   leave(0, true, [](int) { return std::int64_t{0}; });
 }

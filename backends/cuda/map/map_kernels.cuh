@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
   using Out = typename F::output;
   constexpr int elements = packs_per_thread<F> * batch;
   const int rounds = reads_ahead<F> ? most_rounds : 1;
-  open_in_block<F> left_open(open_in_block<F>::memory());
+  undecided_in_block<F> left_undecided(undecided_in_block<F>::memory());
   const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * packs_per_thread<F> * rounds;
   if (block + threadIdx.x == 0) count_elements(counters, F::first, p.count - line.skip);
   const some_packs packs(line, block, threads * packs_per_thread<F> * rounds);
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
       read_packs(p, line.aligned, packs, first, threads, words);
     }
     shift_packs(p, line.aligned, words);
-    unsigned open = 0;
+    unsigned undecided = 0;
 #pragma unroll
     for (int k = 0; k < packs_per_thread<F>; ++k) {
       if (!packs.has(first + k * threads)) continue;
@@ -59,16 +59,16 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
         store_streaming(static_cast<pack<Out>*>(p.out) + i, y);
       } else {
         store_decided(static_cast<Out*>(p.out) + i * batch, y, left);
-        open |= left << (k * batch);
+        undecided |= left << (k * batch);
       }
     }
-    left_open.leave(p, open, [&](int j) { return (first + j / batch * threads) * batch + j % batch; });
+    left_undecided.leave(p, undecided, [&](int j) { return (first + j / batch * threads) * batch + j % batch; });
   }
   if (blockIdx.x == 0 || blockIdx.x + 1 == gridDim.x) {
     const std::int64_t beside = element_beside(line, p.count, static_cast<int>(threadIdx.x));
     const bool mine = beside >= block * batch && beside - block * batch < threads * elements * rounds;
     if constexpr (settles_late<F>) {
-      left_open.leave(p, mine ? 1 : 0, [&](int) { return static_cast<int>(beside - block * batch); });
+      left_undecided.leave(p, mine ? 1 : 0, [&](int) { return static_cast<int>(beside - block * batch); });
     } else if (mine) {
       typename F::tally none;
       In arguments[F::arity];
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
       static_cast<Out*>(p.out)[beside] = p.eval(arguments, none);
     }
   }
-  left_open.finish(p, threads * elements * rounds, [](std::int64_t i, int) { return i; });
+  left_undecided.finish(p, threads * elements * rounds, [](std::int64_t i, int) { return i; });
 }
 
 // Rank 1, any strides. A thread's elements are a block apart, so that a warp reads and writes side by side; all that it reads at a
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(threads, line_blocks<F>)
   using Out = typename F::output;
   constexpr int elements = packs_per_line<F> * batch;
   const int rounds = tries_together<F> ? most_rounds : 1;
-  open_in_block<F> left_open(open_in_block<F>::memory());
+  undecided_in_block<F> left_undecided(undecided_in_block<F>::memory());
   const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * elements * rounds;
   if (block + threadIdx.x == 0) count_elements(counters, F::first, p.count);
 #pragma unroll 1
@@ -109,17 +109,18 @@ __global__ void __launch_bounds__(threads, line_blocks<F>)
 #pragma unroll
     for (int a = 0; a < F::arity; ++a)
       each(a, [&](int j, std::int64_t at) { x[j / batch][a].v[j % batch] = read_element(p, a, at); });
-    unsigned open = 0;
+    unsigned undecided = 0;
     pack<Out> y[packs_per_line<F>];
 #pragma unroll
-    for (int k = 0; k < packs_per_line<F>; ++k) open |= apply(p, x[k], y[k]) << (k * batch);
+    for (int k = 0; k < packs_per_line<F>; ++k) undecided |= apply(p, x[k], y[k]) << (k * batch);
     each(F::arity, [&](int j, std::int64_t at) {
-      if (!settles_late<F> || (open >> j & 1) == 0) static_cast<Out*>(p.out)[at] = y[j / batch].v[j % batch];
+      if (!settles_late<F> || (undecided >> j & 1) == 0) static_cast<Out*>(p.out)[at] = y[j / batch].v[j % batch];
     });
-    if (p.count - i <= threads * (elements - 1)) open &= i < p.count ? (2u << ((p.count - i - 1) / threads)) - 1 : 0;
-    left_open.leave(p, open, [&](int j) { return start + j * threads; });
+    if (p.count - i <= threads * (elements - 1))
+      undecided &= i < p.count ? (2u << ((p.count - i - 1) / threads)) - 1 : 0;
+    left_undecided.leave(p, undecided, [&](int j) { return start + j * threads; });
   }
-  left_open.finish(p, threads * elements * rounds, [&](std::int64_t i, int a) { return i * p.axes.stride[a][0]; });
+  left_undecided.finish(p, threads * elements * rounds, [&](std::int64_t i, int a) { return i * p.axes.stride[a][0]; });
 }
 
 // Any strides, fewer than 2^31 elements. A warp's elements are side by side. Packed: the innermost size is a multiple of
@@ -130,7 +131,7 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
   using In = typename F::input;
   using Out = typename F::output;
   const int rounds = tries_together<F> ? most_rounds : 1;
-  open_in_block<F> left_open(open_in_block<F>::memory());
+  undecided_in_block<F> left_undecided(undecided_in_block<F>::memory());
   const std::int64_t block = static_cast<std::int64_t>(blockIdx.x) * threads * batch * rounds;
   if (block + threadIdx.x == 0) count_elements(counters, F::first, p.count);
 #pragma unroll 1
@@ -143,7 +144,7 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
     const std::int64_t first = block + place(0);
     pack<In> x[F::arity];
     pack<Out> y;
-    unsigned open = 0;
+    unsigned undecided = 0;
     if (first >= p.count) break;
     if (packed) {
       std::int64_t at[F::arity + 1];
@@ -162,12 +163,12 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
           x[a] = *reinterpret_cast<const pack<In>*>(static_cast<const In*>(p.in[a]) + at[a]);
         }
       }
-      open = apply(p, x, y);
+      undecided = apply(p, x, y);
       Out* const to = static_cast<Out*>(p.out) + at[F::arity];
-      if (open == 0) {
+      if (undecided == 0) {
         *reinterpret_cast<pack<Out>*>(to) = y;
       } else {
-        store_decided(to, y, open);
+        store_decided(to, y, undecided);
       }
     } else {
       std::int64_t out[batch];
@@ -187,13 +188,13 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
         if ((left >> j & 1) == 0) {
           static_cast<Out*>(p.out)[out[j]] = y.v[j];
         } else {
-          open |= 1u << j;
+          undecided |= 1u << j;
         }
       }
     }
-    left_open.leave(p, open, place);
+    left_undecided.leave(p, undecided, place);
   }
-  left_open.finish(p, threads * batch * rounds, [&](std::int64_t i, int a) {
+  left_undecided.finish(p, threads * batch * rounds, [&](std::int64_t i, int a) {
     std::int64_t at[F::arity + 1];
     p.axes.locate(static_cast<std::uint32_t>(i), at);
     std::int64_t place = 0;

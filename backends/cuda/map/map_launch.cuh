@@ -26,7 +26,7 @@ packing pack_operands(operands<F>& p, std::size_t bytes) {
   return made;
 }
 
-// Launches what decides the elements that a kernel before left open, in blocks of `noted` elements; 0: of all elements.
+// Launches what decides the elements that a kernel before left undecided, in blocks of `noted` elements; 0: of all elements.
 template <class F>
 void settle_after(const operands<F>& p, const job& j, bool line, std::int64_t noted) {
   if constexpr (settles_late<F>) {
@@ -71,8 +71,8 @@ void launch_operands(operands<F>& p, bool contiguous, const job& j, [[maybe_unus
   if constexpr (settles_late<F>) {
     p.skip_test = j.first_tier > F::first;
     p.last_tier_bits = j.last_tier_bits;
-    p.open = space.open;
-    if (p.open.words == nullptr) {
+    p.undecided = space.undecided;
+    if (p.undecided.words == nullptr) {
       if (rank_1) return settle_after(p, j, true, 0);
       return strided([&](const operands<F>& part) { settle_after(part, j, false, 0); });
     }

@@ -1,7 +1,7 @@
 // Operations that are applied to each element of their operands, elementwise ones, conversions and losses: what the kernels know of
 // them, and how a thread reads, computes and writes.
 //
-// Memory-bound code: what a rounding test leaves open is noted, and decided by a launch of its own (map_settle). Contiguous operands
+// Memory-bound code: what a rounding test leaves undecided is noted, and decided by a launch of its own (map_settle). Contiguous operands
 // are read and written four elements at a time, wherever they begin; so are strided ones whose innermost axis allows it (a broadcast
 // row or scalar included), with one index computation per four elements. Long functions of 16 bits have a table.
 //
@@ -17,7 +17,7 @@
 
 #include "backends/cuda/core/axes.hpp"
 #include "backends/cuda/core/launch.cuh"
-#include "backends/cuda/map/open_elements.hpp"
+#include "backends/cuda/map/undecided_elements.hpp"
 #include "librepdl/ops/elementwise/body.hpp"
 
 namespace repdl::cuda {
@@ -26,7 +26,7 @@ namespace repdl::cuda {
 struct map_space {
   std::uint16_t* table = nullptr;
   float* factors = nullptr;
-  open_elements open;
+  undecided_elements undecided;
 };
 namespace {
 
@@ -174,12 +174,12 @@ concept tabulated_operation = requires {
   requires F::tabulated;
 };
 
-// Whether what is left open waits: for the end of a block's work, and for the last tier. Functions without one have short bodies,
+// Whether what is left undecided waits: for the end of a block's work, and for the last tier. Functions without one have short bodies,
 // which are called at once.
 template <class F>
 constexpr bool settles_late = F::first != tier::proved;
 
-// What an operation makes of a thread's elements, and a bit for each that it leaves open.
+// What an operation makes of a thread's elements, and a bit for each that it leaves undecided.
 template <class F>
 __device__ unsigned apply(const operands<F>& f, const pack<typename F::input> (&x)[F::arity],
                           pack<typename F::output>& y) {
@@ -192,7 +192,7 @@ __device__ unsigned apply(const operands<F>& f, const pack<typename F::input> (&
       element(j, arguments);
     }
   };
-  unsigned open = 0;
+  unsigned undecided = 0;
   if constexpr (tentative_operation<F>) {
     bool decided[batch], all = !skips_test(f);
     const auto try_each = [&](auto product) {
@@ -210,15 +210,15 @@ __device__ unsigned apply(const operands<F>& f, const pack<typename F::input> (&
     }
     if (all) return 0;
 #pragma unroll
-    for (int j = 0; j < batch; ++j) open |= decided[j] && !skips_test(f) ? 0u : 1u << j;
-    if (settles_late<F>) return open;
+    for (int j = 0; j < batch; ++j) undecided |= decided[j] && !skips_test(f) ? 0u : 1u << j;
+    if (settles_late<F>) return undecided;
   }
   if constexpr (!settles_late<F>) {
-    // Where more are open, a warp does the elements that one of its threads wants.
+    // Where more are undecided, a warp does the elements that one of its threads wants.
     constexpr bool each_alone = tests_16_bits<F>;
     typename F::tally none;
     each([&](int j, const auto& arguments) {
-      if (!each_alone || (open >> j & 1) != 0) y.v[j] = f.eval(arguments, none);
+      if (!each_alone || (undecided >> j & 1) != 0) y.v[j] = f.eval(arguments, none);
     });
   }
   return 0;
@@ -369,12 +369,12 @@ __device__ void walk(std::int64_t i, std::int64_t step, std::int64_t count, std:
   }
 }
 
-// Writes the elements that are not open.
+// Writes the elements that are not undecided.
 template <class Out>
-__device__ void store_decided(Out* to, const pack<Out>& y, unsigned open) {
+__device__ void store_decided(Out* to, const pack<Out>& y, unsigned undecided) {
 #pragma unroll
   for (int j = 0; j < batch; ++j) {
-    if ((open >> j & 1) == 0) to[j] = y.v[j];
+    if ((undecided >> j & 1) == 0) to[j] = y.v[j];
   }
 }
 

@@ -1,4 +1,4 @@
-// What rounding tests leave open: how a block notes it, and the kernel that decides it.
+// What rounding tests leave undecided: how a block notes it, and the kernel that decides it.
 #pragma once
 
 #include "backends/cuda/map/map_operation.cuh"
@@ -6,10 +6,10 @@
 namespace repdl::cuda {
 namespace {
 
-// What the threads of a block left open and did not write. It is attempted again, by the block's threads together: such elements
-// are few, and a warp takes as long for one as for 32. What is still open is noted. Elements are known by their places in the block.
+// What the threads of a block left undecided and did not write. It is attempted again, by the block's threads together: such elements
+// are few, and a warp takes as long for one as for 32. What is still undecided is noted. Elements are known by their places in the block.
 template <class F>
-class open_in_block {
+class undecided_in_block {
   static constexpr int most_words = greatest_block / 32, most_listed = 2048;
   static constexpr bool lists = [] {
     if constexpr (settles_late<F>) return F::attempts_again;
@@ -24,7 +24,7 @@ class open_in_block {
 
  public:
   // All threads of a block call it, and finish.
-  __device__ explicit open_in_block(shared& s) : s_(s) {
+  __device__ explicit undecided_in_block(shared& s) : s_(s) {
     for (int i = threadIdx.x; i < most_words; i += threads) s_.noted[i] = 0;
     if (threadIdx.x == 0) s_.any = 0, s_.listed = 0;
     __syncthreads();
@@ -35,12 +35,12 @@ class open_in_block {
   }
   // A thread's elements: of bit j, place(j).
   template <class Place>
-  __device__ void leave(const operands<F>& p, unsigned open, const Place& place) {
-    if (open == 0) return;
+  __device__ void leave(const operands<F>& p, unsigned undecided, const Place& place) {
+    if (undecided == 0) return;
     some_ = true;
-    unsigned slot = lists && !p.skip_test ? atomicAdd(&s_.listed, __popc(open)) : most_listed;
-    for (; open != 0; open &= open - 1, ++slot) {
-      const int i = place(__ffs(static_cast<int>(open)) - 1);
+    unsigned slot = lists && !p.skip_test ? atomicAdd(&s_.listed, __popc(undecided)) : most_listed;
+    for (; undecided != 0; undecided &= undecided - 1, ++slot) {
+      const int i = place(__ffs(static_cast<int>(undecided)) - 1);
       if (lists && slot < most_listed) {
         s_.list[slot] = static_cast<std::uint16_t>(i);
       } else {
@@ -54,7 +54,7 @@ class open_in_block {
   __device__ void finish(const operands<F>& p, int size, const At& at) {
     const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * size;
     if (__syncthreads_or(static_cast<int>(some_)) == 0) {
-      if (threadIdx.x == 0) p.open.any[blockIdx.x] = 0;
+      if (threadIdx.x == 0) p.undecided.any[blockIdx.x] = 0;
       return;
     }
     if constexpr (lists) {
@@ -76,9 +76,9 @@ class open_in_block {
     }
     const int any = s_.any;
     if (any != 0) {
-      for (int i = threadIdx.x; i < size / 32; i += threads) p.open.words[first / 32 + i] = s_.noted[i];
+      for (int i = threadIdx.x; i < size / 32; i += threads) p.undecided.words[first / 32 + i] = s_.noted[i];
     }
-    if (threadIdx.x == 0) p.open.any[blockIdx.x] = any;
+    if (threadIdx.x == 0) p.undecided.any[blockIdx.x] = any;
   }
 
  private:
@@ -89,11 +89,11 @@ class open_in_block {
   shared& s_;
   bool some_ = false;
 };
-// Of operations that leave nothing open.
+// Of operations that leave nothing undecided.
 template <class F>
-requires(!settles_late<F>) class open_in_block<F> {
+requires(!settles_late<F>) class undecided_in_block<F> {
  public:
-  __device__ explicit open_in_block(int) {}
+  __device__ explicit undecided_in_block(int) {}
   __device__ static int memory() { return 0; }
   template <class Place>
   __device__ void leave(const operands<F>&, unsigned, const Place&) {}
@@ -102,7 +102,7 @@ requires(!settles_late<F>) class open_in_block<F> {
 };
 
 // The last tiers, which are in this kernel alone: ptxas compiles them for each kernel that may call them, seconds each. A block
-// takes `words` words of p.open, `noted` of which belong to a block of the kernel before; noted = 0: all elements are open.
+// takes `words` words of p.undecided, `noted` of which belong to a block of the kernel before; noted = 0: all elements are undecided.
 //
 // The loop that calls them has no branch around the call, and lanes leave it together: else ptxas 13.0 saves a register of waiting lanes
 // around the call, and lets them go too early (docs/ptxas-barriers.md).
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(settle_threads)
     if (first + threadIdx.x == 0) count_elements(counters, F::first, p.count);
   } else {
     const std::int64_t block = first / noted + threadIdx.x;
-    const bool any = block * noted < end && p.open.any[block] != 0;
+    const bool any = block * noted < end && p.undecided.any[block] != 0;
     if (__syncthreads_or(static_cast<int>(any)) == 0) return;
   }
   if (threadIdx.x == 0) listed = 0;
@@ -128,17 +128,18 @@ __global__ void __launch_bounds__(settle_threads)
   typename F::tally tally;
   for (std::int64_t w = first; w < end; w += settle_threads) {
     const std::int64_t word = w + threadIdx.x;
-    std::uint32_t open = 0;
+    std::uint32_t undecided = 0;
     if (word < end) {
       if (noted == 0) {
         const std::int64_t rest = p.count - word * 32;
-        open = rest < 32 ? (1u << rest) - 1 : 0xffffffffu;
-      } else if (p.open.any[word / noted] != 0) {
-        open = p.open.words[word];
+        undecided = rest < 32 ? (1u << rest) - 1 : 0xffffffffu;
+      } else if (p.undecided.any[word / noted] != 0) {
+        undecided = p.undecided.words[word];
       }
     }
-    unsigned slot = open != 0 ? atomicAdd(&listed, __popc(open)) : 0;
-    for (; open != 0; open &= open - 1) list[slot++] = word * 32 + (__ffs(static_cast<int>(open)) - 1);
+    unsigned slot = undecided != 0 ? atomicAdd(&listed, __popc(undecided)) : 0;
+    for (; undecided != 0; undecided &= undecided - 1)
+      list[slot++] = word * 32 + (__ffs(static_cast<int>(undecided)) - 1);
     __syncthreads();
     if (listed >= settle_threads || w + settle_threads >= end) {
 #pragma unroll 1

@@ -13,7 +13,7 @@
 //
 // Operands of f16 and bf16 are computed with in binary32, in bodies of several numbers, which give two ends around the exact value:
 // if they round alike, it does. Operands are there 0 or between 2^-30 and 2^30 in magnitude, and bodies bound options and
-// exponents: nothing underflows, and what is 0 is exactly that, or the exact value's sign is left open by ends of either sign.
+// exponents: nothing underflows, and what is 0 is exactly that, or the exact value's sign is left undecided by ends of either sign.
 //
 // What a thread asks about an element is joined by & and |: && and || are branches here, which keep its elements from being computed
 // side by side.

@@ -1,5 +1,5 @@
 // Quick bodies of functions with options or of two numbers: remainders and rounded quotients, elu, celu, softplus, logit, and
-// logarithms of two numbers. As in quick.cuh the bits are those of the body proper, which decides what these leave open.
+// logarithms of two numbers. As in quick.cuh the bits are those of the body proper, which decides what these leave undecided.
 //
 // Those with an exponential or a logarithm are computed in binary64 for f16 and bf16, too. Bounds: quick_gradients.cuh.
 #pragma once

@@ -1,5 +1,5 @@
 // Quick bodies of two and three numbers: powers, gated units, and gradients. As in quick.cuh the bits are those of the body
-// proper, which decides what these leave open: what their tests cannot round, and operands that they do not cover.
+// proper, which decides what these leave undecided: what their tests cannot round, and operands that they do not cover.
 //
 // Bounds: u = 2^-53; an error of 2^-b of a number is at most 2^(53 - b) of its ulps. Behind a bar: in units of binary32's u =
 // 2^-24, for f16 and bf16, without those of the ends. g is a factor, exactly; a product by it u. Zero is 0 only where g or a
@@ -469,7 +469,7 @@ struct quick<ops::logaddexp_backward> {
     return within_power<R>(static_cast<R>(g) * r, exp_width, d, 1, exp_units + 1, fabs(d) < greatest_exponent<R>);
   }
 };
-// 2^d = 2^k e^((d - k) ln 2). Where d is an integer the quotient may be a midpoint, which the test leaves open.
+// 2^d = 2^k e^((d - k) ln 2). Where d is an integer the quotient may be a midpoint, which the test leaves undecided.
 template <>
 struct quick<ops::logaddexp2_backward> {
   template <class R>

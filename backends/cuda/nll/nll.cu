@@ -1,6 +1,6 @@
 // nll_loss and its gradient. Losses and gradients of elements: a thread for each. A sum or mean, and the sum of the weights, are four
 // launches, whatever the data (as loss.cu): sums of blocks in binary64, one block that joins them and tests, and where that leaves
-// anything open the same exactly.
+// anything undecided the same exactly.
 #include "backends/cuda/core/block_sums.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "librepdl/ops/losses/nll.hpp"
@@ -84,8 +84,8 @@ __global__ void __launch_bounds__(threads) nll_sums(const __grid_constant__ nll_
 }
 template <class T>
 __global__ void __launch_bounds__(exact_threads)
-    nll_exact_sums(const __grid_constant__ nll_geometry g, const int* open, num::exact_nll_sum* sums) {
-  if (*open == 0) return;
+    nll_exact_sums(const __grid_constant__ nll_geometry g, const int* undecided, num::exact_nll_sum* sums) {
+  if (*undecided == 0) return;
   add_up_block<exact_threads>(sums, [&](num::exact_nll_sum& mine) { add_terms<T, exact_threads>(g, mine); });
 }
 
@@ -93,16 +93,16 @@ __global__ void __launch_bounds__(exact_threads)
 template <class T>
 __global__ void __launch_bounds__(threads)
     nll_total(const num::nll_sum* sums, int blocks, const __grid_constant__ num::nll_total how, T* out,
-              float* total_weight, int* open, counter* counters) {
+              float* total_weight, int* undecided, counter* counters) {
   num::nll_sum mine;
   if (!add_up_blocks<threads>(sums, blocks, mine)) return;
-  *open = 0;
+  *undecided = 0;
   const auto write = [&](auto* to, auto r) {
     if (to == nullptr) return;
     if (r.decided) {
       *to = r.value;
     } else {
-      *open = 1;
+      *undecided = 1;
     }
     count_elements(counters, r.decided ? tier::binary64 : tier::exact, 1);
   };
@@ -111,9 +111,9 @@ __global__ void __launch_bounds__(threads)
 }
 template <class T>
 __global__ void __launch_bounds__(exact_threads)
-    nll_exact_total(const num::exact_nll_sum* sums, int blocks, bool mean, const int* open, T* out, float* total_weight,
-                    counter* counters) {
-  if (*open == 0) return;
+    nll_exact_total(const num::exact_nll_sum* sums, int blocks, bool mean, const int* undecided, T* out,
+                    float* total_weight, counter* counters) {
+  if (*undecided == 0) return;
   num::exact_nll_sum mine;
   if (!add_up_blocks<exact_threads>(sums, blocks, mine)) return;
   if (out != nullptr) {
@@ -132,7 +132,7 @@ class nll_work final : public planned {
     exact_blocks_ = blocks_of_sum(j.device, p_.count, exact_threads);
     space.take(sums_, blocks_);
     space.take(exact_sums_, exact_blocks_);
-    space.take(open_, 1);
+    space.take(undecided_, 1);
   }
 
  private:
@@ -173,9 +173,9 @@ class nll_work final : public planned {
                              j.first_tier > tier::binary64, p_.count / (std::int64_t{blocks_} * threads) + 64};
     T* const out = p_.each ? nullptr : static_cast<T*>(p_.out);
     launch_kernel<nll_sums<T>>(j, blocks_, threads, 0, g, sums_);
-    launch_kernel<nll_total<T>>(j, 1, threads, 0, sums_, blocks_, how, out, p_.total_weight, open_, j.counters);
-    launch_kernel<nll_exact_sums<T>>(j, exact_blocks_, exact_threads, 0, g, open_, exact_sums_);
-    launch_kernel<nll_exact_total<T>>(j, 1, exact_threads, 0, exact_sums_, exact_blocks_, how.mean, open_, out,
+    launch_kernel<nll_total<T>>(j, 1, threads, 0, sums_, blocks_, how, out, p_.total_weight, undecided_, j.counters);
+    launch_kernel<nll_exact_sums<T>>(j, exact_blocks_, exact_threads, 0, g, undecided_, exact_sums_);
+    launch_kernel<nll_exact_total<T>>(j, 1, exact_threads, 0, exact_sums_, exact_blocks_, how.mean, undecided_, out,
                                       p_.total_weight, j.counters);
   }
 
@@ -184,7 +184,7 @@ class nll_work final : public planned {
   int exact_blocks_ = 0;
   num::nll_sum* sums_ = nullptr;
   num::exact_nll_sum* exact_sums_ = nullptr;
-  int* open_ = nullptr;
+  int* undecided_ = nullptr;
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ __device__ void describe_lines(const view& v, std::int64_t row0, std::int64_t co
   }
 }
 
-// An output that the plain test left open: with the lattice rule, and infinities and NaN.
+// An output that the plain test left undecided: with the lattice rule, and infinities and NaN.
 __device__ __noinline__ inline num::certified reconsider(const view& v, std::int64_t row, std::int64_t col, double s,
                                                          double bound, double size, int lsb) {
   num::certified result = num::certify(s, num::lattice_holds(size, lsb) ? 0.0 : bound);
@@ -181,10 +181,10 @@ __device__ int finish_rows(const problem& p, const view& v, const line_results& 
           if ((there >> e & 1) != 0) *reinterpret_cast<float*>(out.address + columns[e].address) = value[e];
         }
       }
-      unsigned open = there & (forced ? ~0u : ~good);
-      decided += __popc(there) - __popc(open);
-      if (open != 0) {
-        for (unsigned left = forced ? 0 : open; left != 0; left &= left - 1) {
+      unsigned undecided = there & (forced ? ~0u : ~good);
+      decided += __popc(there) - __popc(undecided);
+      if (undecided != 0) {
+        for (unsigned left = forced ? 0 : undecided; left != 0; left &= left - 1) {
           const int e = __ffs(static_cast<int>(left)) - 1;
           const int col_line = T::rows + beside + e;
           double bound;
@@ -195,11 +195,11 @@ __device__ int finish_rows(const problem& p, const view& v, const line_results& 
           const num::certified result = reconsider(v, row, col0 + beside + e, s, bound, size, lsb);
           if (result.decided) {
             *reinterpret_cast<float*>(out.address + columns[e].address) = result.value;
-            open &= ~(1u << e);
+            undecided &= ~(1u << e);
             ++decided;
           }
         }
-        p.marks.add(open, product * p.m + row, col0 + beside);
+        p.marks.add(undecided, product * p.m + row, col0 + beside);
       }
     }
   }

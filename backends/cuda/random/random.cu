@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(threads)
         } else {
           const num::dropout_scale::rounded r = scale.round(x.v[place]);
           result = num::float_of(r.bits);
-          if (r.open != 0) {
+          if (r.undecided != 0) {
             result = dropout_exact(x.v[place], p);
             exact_count += place < here ? 1 : 0;
           }

@@ -105,7 +105,7 @@ inline constexpr tier first_tier_of = num::per_block<T> == 2 ? tier::double_doub
 
 template <class T, class Rule>
 __global__ void __launch_bounds__(threads) first_kernel(const random_target t, const Rule rule, double force,
-                                                        bool whole, std::uint32_t* open, counter* counters) {
+                                                        bool whole, std::uint32_t* undecided, counter* counters) {
   constexpr int per_block = num::per_block<T>;
   __shared__ num::normal_tables tables;
   if constexpr (per_block == 2) {
@@ -128,9 +128,9 @@ __global__ void __launch_bounds__(threads) first_kernel(const random_target t, c
 #pragma unroll
     for (int place = 0; place < per_block; ++place) {
       made.v[place] = ends[place].below;
-      const bool undecided = place < here && num::to_bits(ends[place].below) != num::to_bits(ends[place].above);
-      const std::uint32_t bits = __ballot_sync(full_warp, undecided);
-      if (lane_of_thread() == place) open[per_block * group + place] = bits;
+      const bool is_undecided = place < here && num::to_bits(ends[place].below) != num::to_bits(ends[place].above);
+      const std::uint32_t bits = __ballot_sync(full_warp, is_undecided);
+      if (lane_of_thread() == place) undecided[per_block * group + place] = bits;
     }
     store_block<T, per_block>(t, block, here, whole, made);
   }
@@ -143,16 +143,16 @@ __global__ void __launch_bounds__(threads) first_kernel(const random_target t, c
 // warp looks at 128 words at a time and works off the nonzero ones, one lane per bit. All threads of a warp must call
 // it.
 template <class Decide>
-__device__ void for_open(std::uint32_t* open, std::int64_t words, int per_block, Decide decide) {
+__device__ void for_undecided(std::uint32_t* undecided, std::int64_t words, int per_block, Decide decide) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   for (std::int64_t at = 4 * (first - lane_of_thread()); at < words; at += 4 * step) {
     const std::int64_t mine = at + 4 * lane_of_thread();
     uint4 four = {0, 0, 0, 0};
     if (mine + 4 <= words) {
-      four = *reinterpret_cast<const uint4*>(open + mine);
+      four = *reinterpret_cast<const uint4*>(undecided + mine);
     } else if (mine < words) {  // an even number of words
-      const uint2 two = *reinterpret_cast<const uint2*>(open + mine);
+      const uint2 two = *reinterpret_cast<const uint2*>(undecided + mine);
       four.x = two.x;
       four.y = two.y;
     }
@@ -163,11 +163,11 @@ __device__ void for_open(std::uint32_t* open, std::int64_t words, int per_block,
         const int lane = __ffs(static_cast<int>(left)) - 1;
         const std::uint32_t these = __shfl_sync(full_warp, bits, lane);
         const std::int64_t index = at + 4 * lane + k;
-        const bool is_open = (these >> lane_of_thread() & 1) != 0;
+        const bool is_undecided = (these >> lane_of_thread() & 1) != 0;
         const bool still =
-            is_open && !decide(index / per_block * 32 + lane_of_thread(), static_cast<int>(index % per_block));
+            is_undecided && !decide(index / per_block * 32 + lane_of_thread(), static_cast<int>(index % per_block));
         const std::uint32_t rest = __ballot_sync(full_warp, still);
-        if (lane_of_thread() == 0) open[index] = rest;
+        if (lane_of_thread() == 0) undecided[index] = rest;
       }
     }
   }
@@ -176,10 +176,10 @@ __device__ void for_open(std::uint32_t* open, std::int64_t words, int per_block,
 // f16, bf16, f32.
 template <class T, class Rule>
 __global__ void __launch_bounds__(threads)
-    double_double_kernel(const random_target t, const Rule rule, double force, std::uint32_t* open, std::int64_t words,
-                         counter* counters) {
+    double_double_kernel(const random_target t, const Rule rule, double force, std::uint32_t* undecided,
+                         std::int64_t words, counter* counters) {
   int decided = 0;
-  for_open(open, words, 4, [&](std::int64_t block, int place) {
+  for_undecided(undecided, words, 4, [&](std::int64_t block, int place) {
     const num::philox_block made = num::philox(t.seed, t.stream, static_cast<std::uint64_t>(block));
     const auto ends = rule.template double_double<T>(made, place, force);
     if (num::to_bits(ends.below) != num::to_bits(ends.above)) return false;
@@ -207,24 +207,24 @@ __device__ bool exact_element(const random_target& t, const Rule& rule, int budg
 // fails, as it does on the CPU with such a budget.
 template <class Rule>
 __global__ void __launch_bounds__(exact_threads)
-    exact_kernel(const random_target t, const Rule rule, dtype type, int budget, std::uint32_t* open,
+    exact_kernel(const random_target t, const Rule rule, dtype type, int budget, std::uint32_t* undecided,
                  std::int64_t words, counter* counters) {
   int decided = 0;
-  int undecided = 0;
-  for_open(open, words, type == dtype::f64 ? 2 : 4, [&](std::int64_t block, int place) {
+  int left = 0;
+  for_undecided(undecided, words, type == dtype::f64 ? 2 : 4, [&](std::int64_t block, int place) {
     const bool done = type == dtype::f64    ? exact_element<double>(t, rule, budget, block, place)
                       : type == dtype::f32  ? exact_element<float>(t, rule, budget, block, place)
                       : type == dtype::bf16 ? exact_element<bf16>(t, rule, budget, block, place)
                                             : exact_element<f16>(t, rule, budget, block, place);
-    ++(done ? decided : undecided);
+    ++(done ? decided : left);
     return done;
   });
   const tier first_tier = type == dtype::f64 ? tier::double_double : tier::binary64;
   count_tiers(counters, first_tier, 0, tier::exact, decided);
-  undecided = __reduce_add_sync(full_warp, undecided);
-  if (lane_of_thread() == 0 && undecided != 0) {
-    atomicAdd(counters + undecided_counter, static_cast<counter>(undecided));
-    count_elements(counters, first_tier, -static_cast<std::int64_t>(undecided));
+  left = __reduce_add_sync(full_warp, left);
+  if (lane_of_thread() == 0 && left != 0) {
+    atomicAdd(counters + undecided_counter, static_cast<counter>(left));
+    count_elements(counters, first_tier, -static_cast<std::int64_t>(left));
   }
 }
 
@@ -243,7 +243,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <class T>
-std::int64_t open_words(std::int64_t count) {
+std::int64_t undecided_words(std::int64_t count) {
   return ceil_div(count, 32 * num::per_block<T>) * num::per_block<T>;
 }
 
@@ -255,8 +255,8 @@ class late_work final : public planned {
         t_(target_of(p)),
         rule_(p),
         whole_(moves_whole<T, per_block>(p, p.out, p.out_stride)),
-        words_(open_words<T>(p.count)) {
-    space.take(open_, words_);
+        words_(undecided_words<T>(p.count)) {
+    space.take(undecided_, words_);
   }
 
  private:
@@ -272,15 +272,15 @@ class late_work final : public planned {
         return;
       }
     }
-    launch_kernel<first_kernel<T, Rule>>(j, grid, threads, 0, t_, rule_, force(first_tier_of<T>), whole_, open_,
+    launch_kernel<first_kernel<T, Rule>>(j, grid, threads, 0, t_, rule_, force(first_tier_of<T>), whole_, undecided_,
                                          j.counters);
     if constexpr (per_block == 4) {
       const unsigned small = grid_for(j.device, ceil_div(words_, 4 * threads), 4);
-      launch_kernel<double_double_kernel<T, Rule>>(j, small, threads, 0, t_, rule_, force(tier::double_double), open_,
-                                                   words_, j.counters);
+      launch_kernel<double_double_kernel<T, Rule>>(j, small, threads, 0, t_, rule_, force(tier::double_double),
+                                                   undecided_, words_, j.counters);
     }
     const unsigned small = grid_for(j.device, ceil_div(words_, 4 * exact_threads), 4);
-    launch_kernel<exact_kernel<Rule>>(j, small, exact_threads, 0, t_, rule_, dtype_of<T>, j.last_tier_bits, open_,
+    launch_kernel<exact_kernel<Rule>>(j, small, exact_threads, 0, t_, rule_, dtype_of<T>, j.last_tier_bits, undecided_,
                                       words_, j.counters);
   }
 
@@ -288,7 +288,7 @@ class late_work final : public planned {
   const Rule rule_;
   const bool whole_;
   const std::int64_t words_;
-  std::uint32_t* open_ = nullptr;
+  std::uint32_t* undecided_ = nullptr;
 };
 
 }  // namespace

@@ -426,8 +426,8 @@ __global__ void __launch_bounds__(threads, repair_blocks)
     const std::int64_t group = item / g.chunks;
     const std::int64_t word = group * g.words + lane_of_thread();
     const std::uint32_t mine = lane_of_thread() < g.words && word < words ? marks[word] : 0;
-    for (std::uint32_t open = __ballot_sync(full_warp, mine != 0); open != 0; open &= open - 1) {
-      const int at = __ffs(static_cast<int>(open)) - 1;
+    for (std::uint32_t undecided = __ballot_sync(full_warp, mine != 0); undecided != 0; undecided &= undecided - 1) {
+      const int at = __ffs(static_cast<int>(undecided)) - 1;
       for (std::uint32_t bits = __shfl_sync(full_warp, mine, at); bits != 0; bits &= bits - 1) {
         repair((group * g.words + at) * 32 + __ffs(static_cast<int>(bits)) - 1, item - group * g.chunks);
       }
@@ -437,7 +437,7 @@ __global__ void __launch_bounds__(threads, repair_blocks)
 }
 
 // Few sums: a block for each, which reads it or joins its chunks, and goes on to the next tier where one leaves it
-// open.
+// undecided.
 template <class P>
 __device__ bool attempt(const reduce_geometry& g, const reduce_parameters& p, const P* partials, unsigned char* shared,
                         bool* decided, counter* counters) {

@@ -158,8 +158,8 @@ struct quick_norm {
 //     y               |x - M| |a| r + |w| s + 1.1 u |M a| + u |c| + u |y|,  |y| <= |x a| + |c|
 //                     <= |x| |a| (r + 2 u) + |M a| (r + 2 u) + |w| s + 3 u |c|
 // So of_x, rest, which are twice that, have room for the roundings in them: E < 1/3. The test is that of quick_within. With 2^-149 in
-// `rest` it leaves all open that is below 2^-124: m is within half an ulp of 24 bits. What is 2^128 or more is infinity, as its
-// neighbours are; NaN, infinite y and bounds leave open.
+// `rest` it leaves all undecided that is below 2^-124: m is within half an ulp of 24 bits. What is 2^128 or more is infinity, as its
+// neighbours are; NaN, infinite y and bounds leave undecided.
 struct norm_line {
   double a, c;
   double of_x, rest;

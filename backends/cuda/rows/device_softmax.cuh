@@ -103,7 +103,7 @@ struct logarithm_numbers<double> {
   }
 };
 
-// Elements in binary32. What they are between has room for 2^-33 more than what is known in binary64, whose test leaves nothing open that
+// Elements in binary32. What they are between has room for 2^-33 more than what is known in binary64, whose test leaves nothing undecided that
 // this one decides.
 //
 // e f, from an e cut to binary32: below it by 2^-23 of itself and 2^-149 at most. Towards 0 the product is cut. Away from it f is more by
@@ -280,8 +280,8 @@ struct device_rule<ops::op_id::log_softmax_backward> : row_rule<ops::op_id::log_
     const float low = row_math<double>::rounded<T>(e.low);
     const float high = row_math<double>::rounded<T>(e.high);
     const bool absent = y == -__builtin_inff();
-    const bool open = ((bits_of(low) != bits_of(high)) & !absent) | !(y <= r.most);
-    return {absent ? g : high, open};
+    const bool undecided = ((bits_of(low) != bits_of(high)) & !absent) | !(y <= r.most);
+    return {absent ? g : high, undecided};
   }
   // Where y is +inf or NaN, or beyond 600 and e^600 is enough.
   template <class T, class R>

@@ -6,7 +6,7 @@
 // so are long rows with near neighbours, but for those whose greatest element is looked for. Of norms with few weights, which are quick
 // to compute, a block reads a long row twice. Where a multiprocessor has no more than a row, and not a long one, a block goes on with it
 // until it is done: the call is one launch, as calls of few numbers take as long as they have launches.
-// Rows with elements that binary64 leaves open are listed for rows_late.cu. The launches do not depend on the data.
+// Rows with elements that binary64 leaves undecided are listed for rows_late.cu. The launches do not depend on the data.
 #include <algorithm>
 #include <cstdint>
 
@@ -56,10 +56,10 @@ class row_work final : public planned {
     // Up to here, `zeroed_` bytes, the workspace is set to zero before every call.
     space.take(g.status, 1);
     space.take(g.list_bits, lists, g.list_words());
-    if (lists == 3) space.take(g.open_count, g.rows);
+    if (lists == 3) space.take(g.undecided_count, g.rows);
     zeroed_ = space.used().value() - before;
     space.take(g.list_rows, lists, g.rows);
-    if (lists == 3) space.take(g.open, g.rows);
+    if (lists == 3) space.take(g.undecided, g.rows);
     ops::for_row_operation(g.op, [&]<class Op>() { space.take(g.known, g.rows, sizeof(known_row<Op::id>)); });
     if (cut_.how == row_manner::chunks) take_workspace(long_, g, space);
     if (g.is_weighted) take_weight_workspace(weights_, space);

@@ -30,8 +30,8 @@ struct loss_row {
   double slack;
 };
 
-// Rows that a tier left open: a bit each, and a list in no particular order (nothing depends on it).
-struct open_list {
+// Rows that a tier left undecided: a bit each, and a list in no particular order (nothing depends on it).
+struct undecided_list {
   std::uint32_t* bits;
   unsigned long long* count;
   std::int64_t* rows;
@@ -54,7 +54,7 @@ using late_arithmetic =
 template <op_id Op, int Level>
 using late_sums = typename device_rule<Op>::template late<late_arithmetic<Op, Level>>;
 
-// The open outputs of a row, where they are few: what row_output numbers.
+// The undecided outputs of a row, where they are few: what row_output numbers.
 inline constexpr int most_listed = 8;
 struct listed_outputs {
   std::int64_t of[most_listed];
@@ -62,35 +62,35 @@ struct listed_outputs {
 
 // Zero before every call.
 struct row_status {
-  unsigned long long counted;    // rows that are not ignored
-  unsigned long long open[3];    // lengths of the lists
-  std::uint32_t total_open;      // not 0: the total is not decided yet
-  std::uint32_t blocks_done[5];  // of each launch for the total, and of that for the sum of weights
-  double total;                  // the sum of the weights at targets, rounded,
+  unsigned long long counted;       // rows that are not ignored
+  unsigned long long undecided[3];  // lengths of the lists
+  std::uint32_t total_undecided;    // not 0: the total is not decided yet
+  std::uint32_t blocks_done[5];     // of each launch for the total, and of that for the sum of weights
+  double total;                     // the sum of the weights at targets, rounded,
   num::exact_sum<float, 1> weights;
 };
 
 struct row_geometry : row_layout {
   num::row_bounds bounds;
   unsigned levels;  // a bit for each late level that is to run
-  // Workspace. Of the lists there is one for what each tier leaves open, but the last; rows in chunks need more than the first.
+  // Workspace. Of the lists there is one for what each tier leaves undecided, but the last; rows in chunks need more than the first.
   row_status* status;
   std::uint32_t* list_bits;
   std::int64_t* list_rows;
-  unsigned* open_count;  // of each row; more than most_listed: not all are listed. Null: rows are short
-  listed_outputs* open;
+  unsigned* undecided_count;  // of each row; more than most_listed: not all are listed. Null: rows are short
+  listed_outputs* undecided;
   std::byte* known;  // known_row of those in a list, at least
   loss_row* losses;  // is_total
 
   REPDL_HD std::int64_t list_words() const { return (rows + 31) / 32; }
   __device__ bool has_two_axes() const { return kept.rank == 2 && rows < std::int64_t{1} << 31; }
-  __device__ open_list list(int i) const {
-    return {list_bits + i * list_words(), &status->open[i], list_rows + i * rows};
+  __device__ undecided_list list(int i) const {
+    return {list_bits + i * list_words(), &status->undecided[i], list_rows + i * rows};
   }
-  __device__ void note_open(std::int64_t row, std::int64_t output) const {
-    if (open_count == nullptr || open_count[row] > most_listed) return;
-    const unsigned i = atomicAdd(open_count + row, 1u);
-    if (i < most_listed) open[row].of[i] = output;
+  __device__ void note_undecided(std::int64_t row, std::int64_t output) const {
+    if (undecided_count == nullptr || undecided_count[row] > most_listed) return;
+    const unsigned i = atomicAdd(undecided_count + row, 1u);
+    if (i < most_listed) undecided[row].of[i] = output;
   }
 };
 // Whether factors are of another format than the other operands.
@@ -415,7 +415,7 @@ __device__ num::verdict<double> output_of(const num::row_call& call, const row_s
   }
   const double term = rule::keeps_term ? term_of<Op>(x, s.top) : 0.0;
   const num::verdict<double> v = element_of<Op, T>(numbers, x, term);
-  return v.open ? element_of<Op, T, true>(numbers, x, term) : v;
+  return v.undecided ? element_of<Op, T, true>(numbers, x, term) : v;
 }
 
 // Outputs decided by a thread.
@@ -437,7 +437,7 @@ __device__ known_row<Op>& known_of(const row_geometry& g, std::int64_t row) {
 }
 // By one thread or more.
 template <op_id Op, class Sums>
-__device__ __noinline__ void leave_open(const row_geometry& g, std::int64_t row, float top, const Sums& sums) {
+__device__ __noinline__ void leave_undecided(const row_geometry& g, std::int64_t row, float top, const Sums& sums) {
   known_row<Op> k{{}, top};
   k.sums.join(sums);
   known_of<Op>(g, row) = k;
@@ -477,7 +477,7 @@ __device__ void finish_row(const row_geometry& g, const num::row_call& call, con
       return;
     }
   }
-  bool open = false;
+  bool undecided = false;
   const std::int64_t elements = rule::per_element ? g.length : 0;
   for_each_of<rule::results>([&]<int K>() {
     if (!at.template wants<K>(g)) return;
@@ -485,10 +485,10 @@ __device__ void finish_row(const row_geometry& g, const num::row_call& call, con
     if (!s.c.fills) v = result_of<Op>(g, call, s, n, K);
     if (v.decided) at.template set_result<K>(g, v.value);
     if (v.decided) tally.add(s.c.fills, 1);
-    if (!v.decided) g.note_open(at.row(), elements + K);
-    open |= !v.decided;
+    if (!v.decided) g.note_undecided(at.row(), elements + K);
+    undecided |= !v.decided;
   });
-  if (open) leave_open<Op>(g, at.row(), s.top, sums);
+  if (undecided) leave_undecided<Op>(g, at.row(), s.top, sums);
 }
 
 __device__ inline float max_or_nan(float a, float b) {
@@ -545,7 +545,7 @@ __device__ void fill_elements(const row_geometry& g, const row_site<Op, T>& at, 
     ++tally.proved;
   }
 }
-// Of any row; whether one is open.
+// Of any row; whether one is undecided.
 template <op_id Op, class T, class Row>
 __device__ bool write_elements(const row_geometry& g, const num::row_call& call, const row_site<Op, T>& at,
                                const row_state<Op>& s, const Row& row, std::int64_t first, std::int64_t step,
@@ -555,12 +555,12 @@ __device__ bool write_elements(const row_geometry& g, const num::row_call& call,
     return false;
   }
   const auto numbers = numbers_of<Op>(call, s, row);
-  bool open = false;
+  bool undecided = false;
   const auto set = [&](std::int64_t j, const num::verdict<double>& v) {
     at.set(g, j, v.value);
-    tally.decided += v.open ? 0 : 1;
-    if (v.open) g.note_open(at.row(), j);
-    open |= v.open;
+    tally.decided += v.undecided ? 0 : 1;
+    if (v.undecided) g.note_undecided(at.row(), j);
+    undecided |= v.undecided;
   };
   with_factors<row_site<Op, T>::elements>(g, at, [&](const auto& site) {
     const auto ask = [&](std::int64_t j) { return output_of<Op, T>(call, s, numbers, row, j, site.values(g, j).x); };
@@ -572,7 +572,7 @@ __device__ bool write_elements(const row_geometry& g, const num::row_call& call,
           num::verdict<double> v[N];
           for (int i = 0; i < N; ++i) x[i] = at.template value<0>(g, j + i * step);
           for (int i = 0; i < N; ++i) v[i] = line.at(x[i]);
-          for (int i = 0; i < N; ++i) set(j + i * step, v[i].open ? ask(j + i * step) : v[i]);
+          for (int i = 0; i < N; ++i) set(j + i * step, v[i].undecided ? ask(j + i * step) : v[i]);
         };
         std::int64_t j = first;
         for (; j + 3 * step < end; j += 4 * step) some.template operator()<4>(j);
@@ -583,7 +583,7 @@ __device__ bool write_elements(const row_geometry& g, const num::row_call& call,
 #pragma unroll 4
     for (std::int64_t j = first; j < end; j += step) set(j, ask(j));
   });
-  return open;
+  return undecided;
 }
 
 // Adds what every thread of the grid decided.

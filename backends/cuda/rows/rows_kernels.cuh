@@ -115,9 +115,9 @@ __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combi
 // Of a row in registers.
 template <op_id Op, class T, class Place, class Sums>
 __device__ __noinline__ int row_outputs_again(const row_geometry& g, std::int64_t row, float top, Sums sums,
-                                              unsigned open, Place place, int length) {
-  const int left = outputs_again<Op, T>(g, row, top, sums, open, place, length);
-  if (left != 0) leave_open<Op>(g, row, top, sums);
+                                              unsigned undecided, Place place, int length) {
+  const int left = outputs_again<Op, T>(g, row, top, sums, undecided, place, length);
+  if (left != 0) leave_undecided<Op>(g, row, top, sums);
   return left;
 }
 
@@ -405,14 +405,14 @@ __global__ void __launch_bounds__(threads, blocks_at_once<device_rule<Op>, T>(Pe
           }
         }
         if constexpr (quick) {
-          if (!q.known) out.leave_all_open();
+          if (!q.known) out.leave_all_undecided();
         }
       }
-      unsigned open = out.open;
+      unsigned undecided = out.undecided;
       if (state.c.fills) out.fill(state.c.value);
-      if (state.c.fills || !active) open = 0;
-      [[maybe_unused]] unsigned exceptional = 0;  // a bit for element i, and whether it is open
-      [[maybe_unused]] bool is_open = false;
+      if (state.c.fills || !active) undecided = 0;
+      [[maybe_unused]] unsigned exceptional = 0;  // a bit for element i, and whether it is undecided
+      [[maybe_unused]] bool is_undecided = false;
       if constexpr (rule::has_exception) {
         if (!state.c.fills && active && state.o.target >= 0) {
 #pragma unroll
@@ -421,7 +421,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<device_rule<Op>, T>(Pe
         if (exceptional != 0) {
           const auto c =
               num::verdict_of<T>(rule::exception(call, state.o, static_cast<double>(state.top), whole.of_row()));
-          is_open = c.open;
+          is_undecided = c.undecided;
           out.set(exceptional, c.value);
         }
       }
@@ -437,9 +437,9 @@ __global__ void __launch_bounds__(threads, blocks_at_once<device_rule<Op>, T>(Pe
         }
       }
       if (lane == 0 && active) tally.add(state.c.fills, n);
-      if constexpr (quick) open = ask_again(g, at, numbers, state.top, open, exceptional, place, length);
-      if constexpr (rule::has_exception) open = is_open ? open | exceptional : open & ~exceptional;
-      if (open != 0) tally.decided -= row_outputs_again<Op, T>(g, row, top, whole, open, place, length);
+      if constexpr (quick) undecided = ask_again(g, at, numbers, state.top, undecided, exceptional, place, length);
+      if constexpr (rule::has_exception) undecided = is_undecided ? undecided | exceptional : undecided & ~exceptional;
+      if (undecided != 0) tally.decided -= row_outputs_again<Op, T>(g, row, top, whole, undecided, place, length);
     }
   }
   count_rows_decided(counters, tally);
@@ -487,7 +487,7 @@ __global__ void __launch_bounds__(threads, column_blocks<device_rule<Op>, T>)
     }
     if constexpr (rule::per_element) {
       if (write_elements(g, call, at, state, part[0].of_row(), 0, 1, g.length, tally)) {
-        leave_open<Op>(g, row, top, part[0]);
+        leave_undecided<Op>(g, row, top, part[0]);
       }
     }
   }

@@ -1,8 +1,8 @@
-// The late tiers of rows: wide numbers, balls of 256 bits, balls of 512. Of rows that binary64 left open it is asked again, with the
+// The late tiers of rows: wide numbers, balls of 256 bits, balls of 512. Of rows that binary64 left undecided it is asked again, with the
 // numbers that it had. A row of up to 4096 elements is then decided by a block in one launch; where there are few of them, they are
 // computed in that launch, too. Of longer ones each level is two
 // launches: sums, in which a block has a chunk, and what this level decides that those before it do not, in which a block has a row, or,
-// where too many outputs of it are open for a list, a chunk.
+// where too many outputs of it are undecided for a list, a chunk.
 #include "backends/cuda/rows/rows_chunks.cuh"
 
 namespace repdl::cuda {
@@ -14,7 +14,7 @@ constexpr int warps = threads / 32;
 template <op_id Op>
 using row_anywhere = row_site<Op, any_format>;
 
-constexpr int sum_threads = 256;  // rows with open outputs are few: what a thread does takes the time
+constexpr int sum_threads = 256;  // rows with undecided outputs are few: what a thread does takes the time
 
 __device__ bool runs(const row_geometry& g, int level) { return (g.levels >> static_cast<unsigned>(level) & 1u) != 0; }
 __device__ tier tier_of(int level) { return level == 0 ? tier::double_double : tier::exact; }
@@ -112,17 +112,17 @@ struct row_output {
       if (i - elements(g) == K) at.template set_result<K>(g, v);
     });
   }
-  // Whether binary64 leaves it open. What it decides is written, again.
+  // Whether binary64 leaves it undecided. What it decides is written, again.
   template <class Numbers, class Row>
-  __device__ bool is_open(const row_geometry& g, const num::row_call& call, const row_anywhere<Op>& at,
-                          const row_state<Op>& s, const Numbers& numbers, const Row& row, std::int64_t i) const {
+  __device__ bool is_undecided(const row_geometry& g, const num::row_call& call, const row_anywhere<Op>& at,
+                               const row_state<Op>& s, const Numbers& numbers, const Row& row, std::int64_t i) const {
     if (!wanted) return false;
     num::certified v{};
     if (i < elements(g)) {
       if constexpr (rule::per_element) {
         in_format(g.type, [&]<class T>() {
           const num::verdict<double> y = output_of<Op, T>(call, s, numbers, row, i, of.x);
-          v = {y.value, !y.open};
+          v = {y.value, !y.undecided};
         });
       }
     } else {
@@ -133,23 +133,23 @@ struct row_output {
   }
 };
 
-// One level's try at the open outputs of a row; whether this thread leaves one open.
+// One level's try at the undecided outputs of a row; whether this thread leaves one undecided.
 template <op_id Op, int Level>
 __device__ bool try_level(const row_geometry& g, const num::row_call& call, const row_anywhere<Op>& at,
-                          const row_state<Op>& state, std::uint32_t* open, std::byte* scratch, counter* counters) {
+                          const row_state<Op>& state, std::uint32_t* undecided, std::byte* scratch, counter* counters) {
   late_sums<Op, Level> s;
   late_sums_of<Op, Level, threads>(s, g, at, state.top, 0, g.length, scratch);
   int decided = 0;
   bool left = false;
   for (std::int64_t i = threadIdx.x; i < row_output<Op>::all(g); i += threads) {
     const std::uint32_t bit = 1u << static_cast<unsigned>(i & 31);
-    if ((open[i / 32] & bit) == 0) continue;
+    if ((undecided[i / 32] & bit) == 0) continue;
     const row_output<Op> y(g, at, state, i);
     const num::certified c = settle<Op, Level>(g, call, state.o, s, y.of.x, y.what);
     left |= !c.decided;
     if (!c.decided) continue;
     y.set(g, at, i, c.value);
-    atomicAnd(open + i / 32, ~bit);
+    atomicAnd(undecided + i / 32, ~bit);
     ++decided;
   }
   __syncwarp();
@@ -161,7 +161,7 @@ __device__ bool try_level(const row_geometry& g, const num::row_call& call, cons
 // A block's, for a row of up to late_chunk elements.
 template <op_id Op>
 struct late_memory {
-  std::uint32_t open[late_chunk / 32 + 1];  // a bit for each output
+  std::uint32_t undecided[late_chunk / 32 + 1];  // a bit for each output
   alignas(16) std::byte scratch[warps * late_bytes<Op>];
 };
 
@@ -181,36 +181,36 @@ __device__ int settle_row(const row_geometry& g, const num::row_call& call, cons
     bool asked = false;
     if (i < all) {
       const row_output<Op> y(g, at, state, i);
-      asked = y.is_open(g, call, at, state, numbers, whole, i);
+      asked = y.is_undecided(g, call, at, state, numbers, whole, i);
       decided += y.wanted && !asked ? 1 : 0;
     }
     const unsigned word = __ballot_sync(full_warp, asked);
-    if (lane_of_thread() == 0) m.open[i / 32] = word;
+    if (lane_of_thread() == 0) m.undecided[i / 32] = word;
     left |= asked;
   }
   if (__syncthreads_or(left ? 1 : 0) == 0) return decided;
-  if (runs(g, 0)) left = try_level<Op, 0>(g, call, at, state, m.open, m.scratch, counters);
+  if (runs(g, 0)) left = try_level<Op, 0>(g, call, at, state, m.undecided, m.scratch, counters);
   if (__syncthreads_or(left ? 1 : 0) != 0 && runs(g, 1)) {
-    left = try_level<Op, 1>(g, call, at, state, m.open, m.scratch, counters);
+    left = try_level<Op, 1>(g, call, at, state, m.undecided, m.scratch, counters);
   }
   if constexpr (late_levels < Op >> 2) {
     if (__syncthreads_or(left ? 1 : 0) != 0 && runs(g, 2)) {
-      try_level<Op, 2>(g, call, at, state, m.open, m.scratch, counters);
+      try_level<Op, 2>(g, call, at, state, m.undecided, m.scratch, counters);
     }
   }
   __syncthreads();
   for (std::int64_t i = threadIdx.x; i * 32 < all; i += threads) {
-    if (m.open[i] != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(__popc(m.open[i])));
+    if (m.undecided[i] != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(__popc(m.undecided[i])));
   }
   return decided;
 }
 
-// Rows that binary64 left open.
+// Rows that binary64 left undecided.
 template <op_id Op>
 __global__ void __launch_bounds__(threads) late_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   __shared__ late_memory<Op> m;
   wait_for_former();
-  const open_list list = g.list(0);
+  const undecided_list list = g.list(0);
   const auto rows = static_cast<std::int64_t>(*list.count);
   const num::row_call call = call_of(g);
   if (g.levels == 0) {  // nothing is to be tried
@@ -264,8 +264,8 @@ __global__ void __launch_bounds__(threads) few_kernel(const __grid_constant__ ro
 
 // -------------------------------------------------------------------------------------------------------- rows in chunks
 
-// What the levels before this one left open: of those that run, the last has a list of its own.
-__device__ open_list list_before(const row_geometry& g, int level) {
+// What the levels before this one left undecided: of those that run, the last has a list of its own.
+__device__ undecided_list list_before(const row_geometry& g, int level) {
   const unsigned before = g.levels & ((1u << static_cast<unsigned>(level)) - 1u);
   return g.list(before == 0 ? 0 : 32 - __clz(static_cast<int>(before)));
 }
@@ -275,7 +275,7 @@ __global__ void __launch_bounds__(sum_threads)
     late_sum_kernel(const __grid_constant__ row_geometry g, std::byte* sums) {
   alignas(16) __shared__ std::byte scratch[sum_threads / 32 * late_bytes<Op>];
   wait_for_former();
-  const open_list list = list_before(g, Level);
+  const undecided_list list = list_before(g, Level);
   for_chunks(g, late_chunk, static_cast<std::int64_t>(*list.count),
              [&](std::int64_t, std::int64_t index, std::int64_t begin, std::int64_t end) {
                const std::int64_t row = list.rows[index];
@@ -306,13 +306,13 @@ __global__ void __launch_bounds__(threads)
     late_settle_kernel(const __grid_constant__ row_geometry g, std::byte* sums, counter* counters) {
   alignas(16) __shared__ std::byte scratch[warps * late_bytes<Op>];
   wait_for_former();
-  const open_list list = list_before(g, Level);
+  const undecided_list list = list_before(g, Level);
   const bool last = (g.levels >> static_cast<unsigned>(Level + 1)) == 0;
   const num::row_call call = call_of(g);
   int decided = 0;
   const auto settle_chunk = [&](std::int64_t, std::int64_t index, std::int64_t begin, std::int64_t end) {
     const std::int64_t row = list.rows[index];
-    const unsigned listed = g.open_count[row];
+    const unsigned listed = g.undecided_count[row];
     const bool few = listed <= most_listed;
     // Results are beside the last elements.
     const bool results = device_rule<Op>::results != 0 && end == g.length;
@@ -332,9 +332,9 @@ __global__ void __launch_bounds__(threads)
     const std::int64_t first = few || !device_rule<Op>::per_element ? 0 : begin;
     const std::int64_t past = few ? listed : results ? row_output<Op>::all(g) : end;
     for (std::int64_t k = first + threadIdx.x; k < past; k += threads) {
-      const std::int64_t i = few ? g.open[row].of[k] : k;
+      const std::int64_t i = few ? g.undecided[row].of[k] : k;
       const row_output<Op> y(g, at, state, i);
-      if (!few && !y.is_open(g, call, at, state, numbers, whole, i)) continue;
+      if (!few && !y.is_undecided(g, call, at, state, numbers, whole, i)) continue;
       if (Level > 0 && runs(g, 0) && settle<Op, 0>(g, call, state.o, s0, y.of.x, y.what).decided) continue;
       if constexpr (Level > 1) {
         if (runs(g, 1) && settle<Op, 1>(g, call, state.o, s1, y.of.x, y.what).decided) continue;

@@ -226,13 +226,13 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <op_id Op, class T>
-__device__ __noinline__ int chunk_outputs_again(const row_geometry& g, std::int64_t row, unsigned open,
+__device__ __noinline__ int chunk_outputs_again(const row_geometry& g, std::int64_t row, unsigned undecided,
                                                 chunk_place place, int past) {
   const known_row<Op> known = known_of<Op>(g, row);
-  return outputs_again<Op, T>(g, row, known.top, known.sums, open, place, past);
+  return outputs_again<Op, T>(g, row, known.top, known.sums, undecided, place, past);
 }
 
-// The outputs of a thread's elements [begin, past) of a row that does not fill, packed; how many stay open.
+// The outputs of a thread's elements [begin, past) of a row that does not fill, packed; how many stay undecided.
 template <op_id Op, class T, bool Lines, class Numbers>
 __device__ int write_fours(const row_geometry& g, const row_site<Op, T>& at, const row_state<Op>& state,
                            const Numbers& numbers, std::int64_t begin, int past) {
@@ -267,7 +267,7 @@ __device__ int write_fours(const row_geometry& g, const row_site<Op, T>& at, con
         };
         out.set(i, ends_of(i), ends_of(i + 1));
       }
-      if (!q.known) out.leave_all_open();
+      if (!q.known) out.leave_all_undecided();
     } else {
 #pragma unroll
       for (int i = 0; i < Count; ++i) {
@@ -281,13 +281,13 @@ __device__ int write_fours(const row_geometry& g, const row_site<Op, T>& at, con
     }
     for_fours<Op, out_place, Count>(g, at.template begin<out_place>(), place, from,
                                     [&](int i, T* a) { store_four<Inside>(a, place(i), past, out.four(i)); });
-    unsigned open = out.open;
-    if constexpr (quick) open = ask_again(g, at, numbers, state.top, open, 0, place, past);
+    unsigned undecided = out.undecided;
+    if constexpr (quick) undecided = ask_again(g, at, numbers, state.top, undecided, 0, place, past);
     if constexpr (rule::has_exception) {
 #pragma unroll
-      for (int i = 0; i < Count; ++i) open |= place(i) == state.o.target ? 1u << i : 0u;
+      for (int i = 0; i < Count; ++i) undecided |= place(i) == state.o.target ? 1u << i : 0u;
     }
-    if (open != 0) left += chunk_outputs_again<Op, T>(g, at.row(), open, place, past);
+    if (undecided != 0) left += chunk_outputs_again<Op, T>(g, at.row(), undecided, place, past);
     walk.advance(Count / 4);
   });
   return left;
@@ -302,18 +302,18 @@ __global__ void __launch_bounds__(threads, 2) output_kernel(const __grid_constan
     const row_site<Op, T> at(g, row);
     const known_row<Op> known = known_of<Op>(g, row);
     const row_state<Op> state = state_of(g, call, at, known.top);
-    bool open = false;
+    bool undecided = false;
     if (state.c.fills) {
       fill_elements(g, at, state.c.value, begin + threadIdx.x, threads, end, tally);
     } else if constexpr (Packed) {
       const auto numbers = numbers_of<Op>(call, state, whole_of(known.sums));
       const int left = write_fours<Op, T, Lines>(g, at, state, numbers, begin, static_cast<int>(end));
       tally.decided += (threadIdx.x == 0 ? end - begin : 0) - left;
-      open = left != 0;
+      undecided = left != 0;
     } else {
-      open = write_elements(g, call, at, state, whole_of(known.sums), begin + threadIdx.x, threads, end, tally);
+      undecided = write_elements(g, call, at, state, whole_of(known.sums), begin + threadIdx.x, threads, end, tally);
     }
-    if (__any_sync(full_warp, open) && lane_of_thread() == 0) g.list(0).add(row);
+    if (__any_sync(full_warp, undecided) && lane_of_thread() == 0) g.list(0).add(row);
   };
   for_chunks(g, g.chunk, g.rows, write_chunk);
   count_rows_decided(counters, tally);
@@ -356,9 +356,9 @@ __global__ void __launch_bounds__(threads)
     if (!active) return;
     const row_site<Op, T> at(g, row);
     const known_row<Op> known = known_of<Op>(g, row);
-    const bool open = write_elements(g, call, at, state_of(g, call, at, known.top), whole_of(known.sums),
-                                     begin + static_cast<int>(threadIdx.x) / 32, warps, end, tally);
-    if (open) g.list(0).add(row);
+    const bool undecided = write_elements(g, call, at, state_of(g, call, at, known.top), whole_of(known.sums),
+                                          begin + static_cast<int>(threadIdx.x) / 32, warps, end, tally);
+    if (undecided) g.list(0).add(row);
   });
   count_rows_decided(counters, tally);
 }

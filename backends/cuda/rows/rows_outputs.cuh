@@ -1,5 +1,5 @@
 // Outputs of a thread's elements, some at a time: of 16 bits in binary32 first, of binary32 on a line where they have one, else each as the
-// rule has it; what that leaves open again, at more cost.
+// rule has it; what that leaves undecided again, at more cost.
 #pragma once
 
 #include "backends/cuda/rows/rows_fours.cuh"
@@ -7,11 +7,11 @@
 namespace repdl::cuda {
 namespace {
 
-// The outputs of a thread's elements, and which of them are open: a bit each.
+// The outputs of a thread's elements, and which of them are undecided: a bit each.
 template <class T, int Count, bool Quick>
 struct row_outputs {
   float x[Count];
-  unsigned open = 0;
+  unsigned undecided = 0;
 
   __device__ void fill(float v) {
 #pragma unroll
@@ -23,16 +23,16 @@ struct row_outputs {
   }
   __device__ void set(int i, const num::verdict<double>& v) {
     x[i] = v.value;
-    open |= v.open ? 1u << i : 0u;
+    undecided |= v.undecided ? 1u << i : 0u;
   }
   __device__ float4 four(int i) const { return {x[i], x[i + 1], x[i + 2], x[i + 3]}; }
   __device__ float one(int i) const { return x[i]; }
 };
-// Two in a word. Of `open` the even ones' bits come first, then, from 16 on, those of the odd ones.
+// Two in a word. Of `undecided` the even ones' bits come first, then, from 16 on, those of the odd ones.
 template <class T, int Count>
 struct row_outputs<T, Count, true> {
   std::uint32_t x[Count / 2];
-  unsigned open = 0;
+  unsigned undecided = 0;
 
   __device__ void fill(float v) {
     const std::uint32_t word = 0x10001u * narrowed<T>(v).bits;
@@ -51,9 +51,9 @@ struct row_outputs<T, Count, true> {
     const std::uint32_t word = word_of<T>(even.low, odd.low);
     const std::uint32_t differ = word ^ word_of<T>(even.high, odd.high);
     x[i / 2] = word;
-    open += __vminu2(differ, 0x10001u) << i / 2;
+    undecided += __vminu2(differ, 0x10001u) << i / 2;
   }
-  __device__ void leave_all_open() { open = 0x10001u * ((1u << Count / 2) - 1); }
+  __device__ void leave_all_undecided() { undecided = 0x10001u * ((1u << Count / 2) - 1); }
   __device__ uint2 four(int i) const { return {x[i / 2], x[i / 2 + 1]}; }
   __device__ T one(int i) const { return half_of<T>(x[i / 2], i); }
 };
@@ -87,22 +87,22 @@ __device__ void set_on_line(row_outputs<T, Count, false>& to, const row_geometry
   }
 }
 
-// Asks again for what binary32 left open, in binary64. A call would take longer than what there is to do. What stays open, a bit for
+// Asks again for what binary32 left undecided, in binary64. A call would take longer than what there is to do. What stays undecided, a bit for
 // element i. skip: elements that are not asked for.
 template <op_id Op, class T, class F, class Numbers, class Place>
 __device__ unsigned ask_again(const row_geometry& g, const row_site<Op, T, F>& at, const Numbers& n, float top,
-                              unsigned open, unsigned skip, const Place& place, int length) {
+                              unsigned undecided, unsigned skip, const Place& place, int length) {
   using rule = device_rule<Op>;
   unsigned left = 0;
-  for (; open != 0; open &= open - 1) {
-    const int bit = __ffs(static_cast<int>(open)) - 1;
+  for (; undecided != 0; undecided &= undecided - 1) {
+    const int bit = __ffs(static_cast<int>(undecided)) - 1;
     const int i = bit % 16 * 2 + bit / 16;
     const int j = place(i);
     if (j < 0 || j >= length || (skip >> i & 1u) != 0) continue;
     const auto v = at.values(g, j);
     const double t = rule::keeps_term ? term_of<Op>(v.x, top) : 0.0;
     const num::verdict<double> y = element_of<Op, T>(n, v.x, t);
-    if (y.open) {
+    if (y.undecided) {
       left |= 1u << i;
     } else {
       at.set(g, j, y.value);
@@ -111,9 +111,9 @@ __device__ unsigned ask_again(const row_geometry& g, const row_site<Op, T, F>& a
   return left;
 }
 
-// The outputs of a thread's elements that are open, a few: at more cost, where the rule knows how. The number of those that stay open.
+// The outputs of a thread's elements that are undecided, a few: at more cost, where the rule knows how. The number of those that stay undecided.
 template <op_id Op, class T, class Place, class Sums>
-__device__ int outputs_again(const row_geometry& g, std::int64_t row, float top, const Sums& sums, unsigned open,
+__device__ int outputs_again(const row_geometry& g, std::int64_t row, float top, const Sums& sums, unsigned undecided,
                              const Place& place, int length) {
   const row_site<Op, T> at(g, row);
   const num::row_call call = call_of(g);
@@ -121,12 +121,12 @@ __device__ int outputs_again(const row_geometry& g, std::int64_t row, float top,
   const auto whole = whole_of(sums);
   const auto numbers = numbers_of<Op>(call, state, whole);
   int left = 0;
-  for (; open != 0; open &= open - 1) {
-    const int j = place(__ffs(static_cast<int>(open)) - 1);
+  for (; undecided != 0; undecided &= undecided - 1) {
+    const int j = place(__ffs(static_cast<int>(undecided)) - 1);
     if (j < 0 || j >= length) continue;
     const num::verdict<double> v = output_of<Op, T>(call, state, numbers, whole, j, at.values(g, j).x);
-    if (v.open) {
-      g.note_open(row, j);
+    if (v.undecided) {
+      g.note_undecided(row, j);
       ++left;
     } else {
       at.set(g, j, v.value);

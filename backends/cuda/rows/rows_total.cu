@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(threads)
     set_total(g, c.value);
     count_elements(counters, tier::binary64, 1);
   } else if (g.levels != 0) {
-    g.status->total_open = 1;
+    g.status->total_undecided = 1;
   } else {
     atomicAdd(counters + undecided_counter, counter{1});
   }
@@ -111,7 +111,7 @@ template <op_id Op, int Level>
 __global__ void __launch_bounds__(threads)
     late_total_kernel(const __grid_constant__ row_geometry g, std::byte* parts, counter* counters) {
   alignas(16) __shared__ std::byte scratch[warps * sizeof(late_sums<Op, 2>)];
-  if (g.status->total_open == 0) return;
+  if (g.status->total_undecided == 0) return;
   late_total<Op, Level> total;
   total.start();
   for (std::int64_t row = blockIdx.x; row < g.rows; row += gridDim.x) add_row<Op, Level>(total, g, row, scratch);
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(threads)
   const num::certified c = total.finish(g.out_type[0], call_of(g));
   if (c.decided) {
     set_total(g, c.value);
-    g.status->total_open = 0;
+    g.status->total_undecided = 0;
     count_elements(counters, Level == 0 ? tier::double_double : tier::exact, 1);
   } else if ((g.levels >> static_cast<unsigned>(Level + 1)) == 0) {
     atomicAdd(counters + undecided_counter, counter{1});

@@ -7,7 +7,7 @@
 //   scatter_sum      a team of lanes for each target and some columns; of each lane a tracked sum
 //   scatter_parts    of lists that are too long for one team: chunks of all lists, as they lie one behind the other, ...
 //   scatter_long     ... and a block for each of those targets, which joins its chunks' sums
-//   scatter_settle   what is left open: a block for each element adds up integers
+//   scatter_settle   what is left undecided: a block for each element adds up integers
 // Indices out of range have no target and are counted.
 #include "backends/cuda/core/axes.hpp"
 #include "backends/cuda/core/launch.cuh"
@@ -44,7 +44,7 @@ struct geometry {
 // What is found on the way.
 struct notes {
   wide_index long_lists;
-  unsigned any_open;
+  unsigned any_undecided;
 };
 
 // Numbers of positions and targets; a target that is none is the greatest number.
@@ -57,7 +57,7 @@ struct lists {
   std::int64_t* offsets;
   I* long_targets;
   sum* parts;  // [chunk][2][inner]
-  std::uint32_t* open;
+  std::uint32_t* undecided;
   notes* noted;
 };
 
@@ -71,11 +71,11 @@ __device__ void locate(const strided_axes<Operands>& axes, I at, std::int64_t (&
 
 template <class I>
 __global__ void __launch_bounds__(threads)
-    scatter_clear(I* begins, std::int64_t targets, std::uint32_t* open, std::int64_t words, notes* noted) {
+    scatter_clear(I* begins, std::int64_t targets, std::uint32_t* undecided, std::int64_t words, notes* noted) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
   for (std::int64_t i = first; i <= targets; i += step) begins[i] = 0;
-  for (std::int64_t i = first; i < words; i += step) open[i] = 0;
+  for (std::int64_t i = first; i < words; i += step) undecided[i] = 0;
   if (first == 0) *noted = {0, 0};
 }
 
@@ -218,7 +218,7 @@ __device__ void add_slices(const T* const (&source)[Columns], const std::int64_t
   }
 }
 
-// Decides an element, or notes it as open.
+// Decides an element, or notes it as undecided.
 template <class T, class I>
 __device__ void finish(const geometry& g, const lists<I>& l, std::int64_t target, std::int64_t column,
                        const std::int64_t (&of_target)[2], const std::int64_t (&of_column)[3], const sum& s,
@@ -232,8 +232,8 @@ __device__ void finish(const geometry& g, const lists<I>& l, std::int64_t target
     return;
   }
   const std::int64_t element = target * g.inner + column;
-  atomicOr(l.open + element / 32, 1u << (element % 32));
-  l.noted->any_open = 1;
+  atomicOr(l.undecided + element / 32, 1u << (element % 32));
+  l.noted->any_undecided = 1;
 }
 
 // Counted are all elements as decided; where there is no term nothing was.
@@ -398,7 +398,7 @@ __global__ void __launch_bounds__(threads)
 template <class T, class I>
 __global__ void __launch_bounds__(settle_threads)
     scatter_settle(const __grid_constant__ geometry g, const __grid_constant__ lists<I> l, counter* counters) {
-  if (l.noted->any_open == 0) return;
+  if (l.noted->any_undecided == 0) return;
   using exact = num::exact_sum<T, 1>;
   __shared__ std::uint64_t memory[settle_threads * sizeof(exact) / 8];
   static_assert(sizeof(exact) % 8 == 0);
@@ -406,8 +406,8 @@ __global__ void __launch_bounds__(settle_threads)
   const std::int64_t words = (g.targets * g.inner + 31) / 32;
   std::int64_t settled = 0;
   for (std::int64_t word = blockIdx.x; word < words; word += gridDim.x) {
-    for (std::uint32_t open = l.open[word]; open != 0; open &= open - 1) {
-      const std::int64_t element = word * 32 + __ffs(static_cast<int>(open)) - 1;
+    for (std::uint32_t undecided = l.undecided[word]; undecided != 0; undecided &= undecided - 1) {
+      const std::int64_t element = word * 32 + __ffs(static_cast<int>(undecided)) - 1;
       const I target = static_cast<I>(element / g.inner);
       const std::int64_t column = element - static_cast<std::int64_t>(target) * g.inner;
       std::int64_t of_target[2];
@@ -475,7 +475,7 @@ class scatter_work final : public planned {
     space.take(l_.offsets, g_.positions);
     space.take(l_.long_targets, g_.positions / longest_list + 1);
     space.take(l_.parts, 2 * chunks_, g_.inner);
-    space.take(l_.open, words_);
+    space.take(l_.undecided, words_);
     space.take(l_.noted, 1);
   }
 
@@ -484,7 +484,7 @@ class scatter_work final : public planned {
 
   void enqueue() override {
     launch_kernel<scatter_clear<I>>(j, grid(ceil_div(std::max(g_.targets + 1, words_), threads)), threads, 0, l_.begins,
-                                    g_.targets, l_.open, words_, l_.noted);
+                                    g_.targets, l_.undecided, words_, l_.noted);
     if (g_.positions != 0) {
       const unsigned blocks = grid(ceil_div(g_.positions, threads));
       launch_kernel<scatter_count<I>>(j, blocks, threads, 0, g_, l_, j.counters);

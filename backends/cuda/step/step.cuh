@@ -9,7 +9,7 @@ namespace repdl::cuda {
 // Elements of a tensor are taken in units of so many.
 inline constexpr std::int64_t step_unit = 1024;
 
-// What AdamW's first tier leaves open, noted by units: a bit for each element, and for each 128 of them a byte, 1 where one of their
+// What AdamW's first tier leaves undecided, noted by units: a bit for each element, and for each 128 of them a byte, 1 where one of their
 // bits is set; elsewhere the bits are anything.
 struct noted_elements {
   std::uint32_t* words;  // 32 a unit

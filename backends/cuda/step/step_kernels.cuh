@@ -67,7 +67,7 @@ __device__ float run_stage(const Stage& stage, double force, bool active, float 
 }
 
 // A program is what is done to one element. in: as plan::step_tensor; out: its outputs, in its order. The parameter, in binary32, is
-// rounded to T where it is stored (num::outcome). run says whether the parameter is open. settles: whether that may be.
+// rounded to T where it is stored (num::outcome). run says whether the parameter is undecided. settles: whether that may be.
 template <class T, class Param>
 struct sgd_without_velocity {
   using type = T;
@@ -154,21 +154,21 @@ __device__ void for_outputs(const F& f) {
   if constexpr (Program::outputs > 2) f.template operator()<float, 2>();
 }
 
-// ---- open elements
+// ---- undecided elements
 
 // A unit is unit_size elements of a tensor in row-major order, a warp's part of it 32 batch of them.
 constexpr int words_of_warp = batch;
 constexpr int words_of_unit = unit_size / 32;
 static_assert(warps == sizeof(std::uint64_t));
 
-// A warp notes what it leaves open of its part: open[j] of element 32 j + lane or, packed, batch lane + j.
+// A warp notes what it leaves undecided of its part: undecided[j] of element 32 j + lane or, packed, batch lane + j.
 template <class Program>
-__device__ void note(const noted_elements& noted, std::int64_t unit, const bool (&open)[batch], bool packed) {
+__device__ void note(const noted_elements& noted, std::int64_t unit, const bool (&undecided)[batch], bool packed) {
   if constexpr (Program::settles) {
     const int warp = static_cast<int>(threadIdx.x / 32);
     bool some = false;
 #pragma unroll
-    for (int j = 0; j < batch; ++j) some = some || open[j];
+    for (int j = 0; j < batch; ++j) some = some || undecided[j];
     const bool any = __any_sync(full_warp, some) != 0;
     if (lane_of_thread() == 0) noted.flags[unit * warps + warp] = static_cast<std::uint8_t>(any);
     if (!any) return;
@@ -176,14 +176,15 @@ __device__ void note(const noted_elements& noted, std::int64_t unit, const bool 
     if (packed) {
       unsigned bits = 0;
 #pragma unroll
-      for (int j = 0; j < batch; ++j) bits |= static_cast<unsigned>(open[j]) << (batch * (lane_of_thread() % 8) + j);
+      for (int j = 0; j < batch; ++j)
+        bits |= static_cast<unsigned>(undecided[j]) << (batch * (lane_of_thread() % 8) + j);
 #pragma unroll
       for (int other = 1; other < 8; other *= 2) bits |= __shfl_xor_sync(full_warp, bits, other);
       if (lane_of_thread() % 8 == 0) words[lane_of_thread() / 8] = bits;
     } else {
 #pragma unroll
       for (int j = 0; j < batch; ++j) {
-        const unsigned bits = __ballot_sync(full_warp, open[j]);
+        const unsigned bits = __ballot_sync(full_warp, undecided[j]);
         if (lane_of_thread() == 0) words[j] = bits;
       }
     }
@@ -250,7 +251,7 @@ __global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
     const bool packed = (list.packed[index / 32] >> (index % 32) & 1) != 0 && first + unit_size <= t.count;
     float in[batch][4];
     float out[batch][3];
-    bool open[batch];
+    bool undecided[batch];
     if (packed) {
       for_inputs<Program>([&]<class E, int K>() {
         const auto x = reinterpret_cast<const pack<E>*>(static_cast<const E*>(t.in[K]) + first)[threadIdx.x];
@@ -274,10 +275,10 @@ __global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
 #pragma unroll
     for (int j = 0; j < batch; ++j) {
       const bool active = packed || first + place_of(j) < t.count;
-      open[j] = program.run(in[j], out[j], active, counters);
-      if (open[j]) out[j][0] = in[j][0];
+      undecided[j] = program.run(in[j], out[j], active, counters);
+      if (undecided[j]) out[j][0] = in[j][0];
     }
-    note<Program>(noted, unit, open, packed);
+    note<Program>(noted, unit, undecided, packed);
     if (packed) {
       for_outputs<Program>([&]<class E, int K>() {
         pack<E> y;
@@ -337,10 +338,10 @@ __global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
         if (active) static_cast<E*>(t.out[K])[at[4 + K]] = stored<E>(out[K]);
       });
     }
-    bool open[batch];
+    bool undecided[batch];
 #pragma unroll
-    for (int j = 0; j < batch; ++j) open[j] = (mask >> j & 1) != 0;
-    note<Program>(noted, unit, open, false);
+    for (int j = 0; j < batch; ++j) undecided[j] = (mask >> j & 1) != 0;
+    note<Program>(noted, unit, undecided, false);
   }
 }
 
@@ -448,7 +449,7 @@ bool contiguous(const plan::step_tensor& t) {
   return all;
 }
 
-// One launch over tensors, and, of AdamW, those that decide what it leaves open. Units of the workspace are taken one after the other.
+// One launch over tensors, and, of AdamW, those that decide what it leaves undecided. Units of the workspace are taken one after the other.
 template <auto Kernel, class Program, class Tensors>
 void launch_over(const Program& program, const Tensors& tensors, const job& j, noted_elements& noted) {
   launch_kernel<Kernel>(j, grid_for(j.device, tensors.units, 16), threads, 0, program, tensors, noted, j.counters);

@@ -1,5 +1,5 @@
 // atan2(y, x), the angle of the point (x, y), for f16, bf16, binary32: binary64 with a rounding test; multi-limb balls
-// decide what it leaves open.
+// decide what it leaves undecided.
 //
 // n <= d are |x| and |y|, finite and not 0. arctan(n/d) = arctan z for n <= 0.4142 d, z = n/d; else pi/4 + arctan z,
 // z = (n - d)/(n + d), sum and difference exact (25 and 26 bits); |z| <= 0.4144. The angle is m pi/4 +- arctan z, m = 0 to

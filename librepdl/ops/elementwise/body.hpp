@@ -51,32 +51,32 @@ REPDL_HD const T& load(const T& x) {
 REPDL_HD bool load(const std::uint8_t& x) { return x != 0; }
 
 // A body of one operand may have two functions instead of eval: quick gives {value, decided}, and careful what quick leaves
-// open, for whole blocks in the CPU's loop; so careful is right for every operand, and both are branch-free. Beside eval, quick is
-// for the CPU's loops alone, and eval decides what it leaves open.
+// undecided, for whole blocks in the CPU's loop; so careful is right for every operand, and both are branch-free. Beside eval, quick is
+// for the CPU's loops alone, and eval decides what it leaves undecided.
 template <class T>
 struct tentative {
   T value;  // meaningless unless decided
   bool decided;
 };
 template <class T>
-REPDL_HD std::uint32_t open_mark(const tentative<T>& t) {
+REPDL_HD std::uint32_t undecided_mark(const tentative<T>& t) {
   return t.decided ? 0 : 1;
 }
-// Of unpacked operands it may be {value, open}, open 0 where it is decided: decided_value (certify_between) where midpoints are
-// left open, the same as this where they may be decided.
+// Of unpacked operands it may be {value, undecided}, undecided 0 where it is decided: decided_value (certify_between) where midpoints are
+// left undecided, the same as this where they may be decided.
 template <class T>
-struct open_value {
+struct undecided_value {
   T value;
-  std::uint32_t open;
+  std::uint32_t undecided;
 };
 template <class T>
-REPDL_HD std::uint32_t open_mark(const open_value<T>& t) {
-  return t.open;
+REPDL_HD std::uint32_t undecided_mark(const undecided_value<T>& t) {
+  return t.undecided;
 }
 template <class T>
-REPDL_HD std::uint32_t open_mark(const decided_value<T>& t) {
+REPDL_HD std::uint32_t undecided_mark(const decided_value<T>& t) {
   if constexpr (is_unpacked<T>) {
-    return t.open;
+    return t.undecided;
   } else {
     return t.decided ? 0 : 1;
   }
@@ -119,7 +119,7 @@ REPDL_HD auto evaluate_carefully(const T& x, const A&... a) {
   }
 }
 
-// Where a rounding test decides, eval gives {value, decided}, and body<Op>::exact decides what it leaves open: from what eval
+// Where a rounding test decides, eval gives {value, decided}, and body<Op>::exact decides what it leaves undecided: from what eval
 // takes, and the bits of the last tier.
 template <class Op, class... A>
 requires requires(const A&... a) { body<Op>::exact(a..., 0); }

@@ -2,7 +2,7 @@
 //
 // Method: x = k pi + r, |r| <= pi/2, k an integer for sin, half an odd one for cos: the result is (-1)^k sin r, and
 // (-1)^(k + 1/2) sin r. Two ways, both branch-free:
-//   quick     for |x| <= 2^19: Cody-Waite reduction, one polynomial; a rounding test leaves few elements open;
+//   quick     for |x| <= 2^19: Cody-Waite reduction, one polynomial; a rounding test leaves few elements undecided;
 //   careful   for every x: the reduction of M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric
 //             functions", SIGNUM Newsletter 18 (1983), and double-double arithmetic.
 // f16 ends at 65504 and needs quick only.
@@ -17,7 +17,7 @@
 //   z, Horner steps, products: 6 * 2^-53                                                           2^-50.4
 //   sum                                                                                            < 2^-41.1
 // The test: in the last 29 bits of the binary64 number 2^28 is the midpoint of two binary32 numbers. Numbers within 2^12 of
-// it, 2^-41 or more of themselves, are open: one in 2^16. (Subnormal sines are x: r = x, and 1 + z S(z) = 1.)
+// it, 2^-41 or more of themselves, are undecided: one in 2^16. (Subnormal sines are x: r = x, and 1 + z S(z) = 1.)
 //
 // ---- careful
 //

@@ -1,5 +1,5 @@
 // sin_backward(g, x) = g cos x and cos_backward(g, x) = -g sin x, for f16, bf16, binary32: binary64 with a rounding
-// test; multi-limb balls decide what it leaves open. Where g is 0 or not finite, x = 0 or x is not finite, the formula
+// test; multi-limb balls decide what it leaves undecided. Where g is 0 or not finite, x = 0 or x is not finite, the formula
 // in binary64 says the result: cos 0 = 1, sin of +-0 is +-0, of an infinity NaN.
 //
 // Fast tier. cos x, and sin x for |x| >= 2^-12, from circular.hpp, relative errors, u = 2^-53:

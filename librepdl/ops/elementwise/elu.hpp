@@ -1,9 +1,9 @@
 // elu(x; alpha, scale, rate) = x <= 0 ? scale alpha (e^(rate x) - 1) : scale x, for f16, bf16, binary32: binary64 with a
-// rounding test; multi-limb balls decide what it leaves open.
+// rounding test; multi-limb balls decide what it leaves undecided.
 //
 // x > 0: scale x has 53 + 24 bits, two_prod makes it odd (sums.hpp). Else let c = scale alpha and w = rate x; c, w != 0.
 //
-// Fast tier, -105 <= w <= 105 (below, w is cut down: e^-105 < 2^-151; above, all is left open). e^w - 1 = E, from exp.hpp's
+// Fast tier, -105 <= w <= 105 (below, w is cut down: e^-105 < 2^-151; above, all is left undecided). e^w - 1 = E, from exp.hpp's
 // reduction w = k ln2 + r and polynomial 1 + r P(r). Errors relative to E, u = 2^-53:
 //   w: u w, in E |w e^w / (e^w - 1)| as much, at most 105.1                          106 u
 //   k = 0: r = w, E = r P. P's coefficients differ from 1 / n! by 2^-45.8, 2^-40.7, 2^-39.2, 2^-34.6, ... from n = 2 on,

@@ -1,12 +1,12 @@
 // Gradients of leaky_relu, elu, selu; celu and its gradient: for f16, bf16, binary32. Binary64 with a rounding test, for
-// leaky_relu_backward none; multi-limb balls decide what is left open. u = 2^-53.
+// leaky_relu_backward none; multi-limb balls decide what is left undecided. u = 2^-53.
 //
 // leaky_relu_backward: slope g has 53 + 24 bits, two_prod makes it odd (basic.hpp).
 //
 // elu_backward, x <= 0: c e^w, c = g scale alpha rate, w = rate x. |c| is 0 or in [2^-749, 2^728]: nothing over- or
 // underflows.
 //   fast: |w| <= 350; w u |w| <= 350 u, e^w 5.1 u, c 3 u, its product and the ends 4 u: 2^-44 = 512 u. w < -350: c e^w rounds to a
-//     zero if c e^-350 is below 2^-160. Else, and for w > 350, all is left open.
+//     zero if c e^-350 is below 2^-160. Else, and for w > 350, all is left undecided.
 //   last: e^w is transcendental for w != 0 (Hermite-Lindemann): no midpoint. c may be one; next to it the rest c (e^w - 1) has the
 //     sign of c w. c has 183 bits. w = 0: c, exactly. |w| > 2000: infinite, and zero.
 // x > 0, or NaN: scale g, made odd.
@@ -124,7 +124,7 @@ struct body<ops::selu_backward> {
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, int last_tier_bits) {
     const double v = widen(x) >= -infinity && widen(x) < 1 ? widen(x) : 1.0;  // all x > 0, and NaN, are alike
-    if (!is_open(widen(g), v, -limit, 1)) return eval(g, x);
+    if (!is_undecided(widen(g), v, -limit, 1)) return eval(g, x);
     return decide<T>(selu_gradient_formula{widen(g), v}, last_tier_bits);
   }
 };
@@ -194,7 +194,7 @@ struct body<ops::celu_backward> {
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, const parameters& p, int last_tier_bits) {
     const double v = widen(x);
-    if (!(v < 0) || !is_open(widen(g), v / p.value[0], -limit, limit)) return eval(g, x, p);
+    if (!(v < 0) || !is_undecided(widen(g), v / p.value[0], -limit, limit)) return eval(g, x, p);
     return decide<T>(celu_gradient_formula{widen(g), v, p.value[0]}, last_tier_bits);
   }
 };

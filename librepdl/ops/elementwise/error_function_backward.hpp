@@ -1,5 +1,5 @@
 // erf_backward(g, x) = g (2 / sqrt(pi)) e^(-x^2) and erfc_backward = -erf_backward, for f16, bf16, binary32: binary64
-// with a rounding test; multi-limb balls decide what it leaves open. Where g is 0 or not finite, or x is not finite,
+// with a rounding test; multi-limb balls decide what it leaves undecided. Where g is 0 or not finite, or x is not finite,
 // the formula in binary64 is right with any number in place of the factor of a finite x. Else:
 //
 // x^2 is exact (48 bits) and cut down to 210: |g| e^-210 < 2^-174 rounds to a zero, as what is computed does. Errors,

@@ -25,7 +25,7 @@
 //   sum                                                                              < 5.1 u < 2^-50.6
 //   exact: e^0 = 1 (r = 0), multiplication by 2^k (p is in [0.7, 1.42], so nothing over- or underflows)
 //
-// Proved by enumeration: the bound leaves inputs open whose e^x lies within 2^-26 ulp of a midpoint; a sweep over all
+// Proved by enumeration: the bound leaves inputs undecided whose e^x lies within 2^-26 ulp of a midpoint; a sweep over all
 // 2^32 inputs against MPFR decides them, for each compiled binary. So do those over all 2^16 inputs of the narrow
 // formats, whose |x| is cut down to 105, too.
 #pragma once

@@ -1,5 +1,5 @@
 // gelu_backward(g, x) = g (Phi(x) + x phi(x)), Phi the distribution function and phi the density of the normal
-// distribution, for f16, bf16, binary32: binary64 with a rounding test; multi-limb balls decide what it leaves open.
+// distribution, for f16, bf16, binary32: binary64 with a rounding test; multi-limb balls decide what it leaves undecided.
 //
 // Fast tier, v = |x|, E = e^(-v^2/2), c = 1/sqrt(2 pi), Phi(-v) = E G(v) with gelu.hpp's core or, above 14.4375, where its bounds
 // end, a polynomial of its own: the factor is h = E G - v c E for x < 0, and 1 - h for x > 0. v is cut to 20.5: beyond, g times the
@@ -126,7 +126,7 @@ struct body<ops::gelu_backward> {
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, int last_tier_bits) {
-    if (!is_open(widen(g), widen(x), -limit, normal_gate::cut)) return eval(g, x);
+    if (!is_undecided(widen(g), widen(x), -limit, normal_gate::cut)) return eval(g, x);
     return decide<T>(gelu_gradient_formula{widen(g), widen(x)}, last_tier_bits);
   }
 };

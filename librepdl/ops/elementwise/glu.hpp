@@ -1,6 +1,6 @@
 // Gated units, a product of one operand and a function of the other, and their gradients, for f16, bf16, binary32: glu, swiglu,
 // reglu, geglu, glu_backward_b, swiglu_backward_a, reglu_backward_a, geglu_backward_a. p phi(x), p an exact product of two
-// operands, in binary64 with a rounding test; multi-limb balls decide what it leaves open.
+// operands, in binary64 with a rounding test; multi-limb balls decide what it leaves undecided.
 //
 //   glu                a / (1 + e^-b)          log_sigmoid_backward(a, -b)
 //   swiglu             p = a b, x = a          phi = s, s = 1 / (1 + e^-x)
@@ -65,9 +65,9 @@ REPDL_HD decided_value<T> certify_gate(double product, double x, bounded_factor 
   const bool at_zero = x == 0;
   return certify_gradient<T>(product, x, at_zero ? centre : phi.value, at_zero ? 0.0 : phi.bound, low, high);
 }
-// Whether it may have left it open.
+// Whether it may have left it undecided.
 REPDL_HD bool is_gate_open(double product, double x, double low) {
-  return is_open(product, x, low, 0x1.fffffep127) & (x != 0);
+  return is_undecided(product, x, low, 0x1.fffffep127) & (x != 0);
 }
 
 // product phi(x), a part of it and the sign of the rest; of phi next to 1 a ball of relative radius 2^-bits.

@@ -28,8 +28,8 @@ REPDL_HD decided_value<T> certify_gradient(double g, double x, double factor, do
   const double error = magnitude_of(g) * bound;
   return certify_as<T>(g * phi, finite & is_regular(g) ? error : 0.0);
 }
-// Whether certify_gradient may have left it open: g finite and not 0, and x not cut.
-REPDL_HD bool is_open(double g, double x, double low, double high) {
+// Whether certify_gradient may have left it undecided: g finite and not 0, and x not cut.
+REPDL_HD bool is_undecided(double g, double x, double low, double high) {
   return is_regular(g) & (g != 0) & (x >= low) & (x <= high);
 }
 

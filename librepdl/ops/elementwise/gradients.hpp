@@ -201,9 +201,9 @@ REPDL_HD decided_value<T> quick_quotient(float a, float b, float c, float d) {
 // a b / c for f16 and bf16 in binary32, rounded again. Let a b = P 2^i, c = C 2^j, and m = M 2^k a midpoint other than a b / c,
 // integers below 2^(2p), 2^p and 2^(p+1). P 2^i - M C 2^(j+k) is a multiple of the smaller power of two, so a b / c is 2^-(2p+1) of
 // itself or of m at least away from m, 2^-23 or 2^-17, and rounded to within 2^-24 of itself: to a number on its side of m, for m is
-// one of binary32. Of bf16, a product or quotient that is not normal in binary32 is left open, but for those of a zero, exact.
+// one of binary32. Of bf16, a product or quotient that is not normal in binary32 is left undecided, but for those of a zero, exact.
 template <class T>
-REPDL_HD open_value<T> quick_product_quotient(float a, float b, float c) {
+REPDL_HD undecided_value<T> quick_product_quotient(float a, float b, float c) {
   const float product = a * b;
   const float q = product / c;
   if constexpr (is_format<T, f16>) return {{q}, 0};
@@ -231,7 +231,7 @@ struct body<ops::xlogy_backward_y> {
     return narrow<T>(widen(g) * widen(x) / widen(y));
   }
   template <class T>
-  requires is_unpacked<T> REPDL_HD static open_value<T> quick(T g, T x, T y) {
+  requires is_unpacked<T> REPDL_HD static undecided_value<T> quick(T g, T x, T y) {
     return quick_product_quotient<T>(g.value, x.value, y.value);
   }
 };
@@ -244,7 +244,7 @@ struct body<ops::hypot_backward> {
     return narrow<T>(d == 0 ? 0.0 : quotient);
   }
   template <class T>
-  requires is_unpacked<T> REPDL_HD static open_value<T> quick(T g, T x, T r) {
+  requires is_unpacked<T> REPDL_HD static undecided_value<T> quick(T g, T x, T r) {
     auto q = quick_product_quotient<T>(g.value, x.value, r.value);
     const std::uint32_t kept = r.value == 0 ? 0u : ~0u;
     q.value.value = float_of(bits_of(q.value.value) & kept);

@@ -1,5 +1,5 @@
 // logaddexp2(x, y) = log2(2^x + 2^y), for f16, bf16, binary32: binary64 with a rounding test; multi-limb balls decide
-// what it leaves open.
+// what it leaves undecided.
 //
 // m + ln(1 + e^-t) / ln 2, m the larger operand, t = d ln 2, d = |x - y|; as logaddexp (logarithmic.hpp). d = 0: m + 1,
 // exactly. d >= 152: log2(1 + 2^-d) < 2^-151 is less than half of the distance between numbers at m: the result is m, or

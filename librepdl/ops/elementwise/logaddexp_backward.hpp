@@ -1,6 +1,6 @@
 // The gradients of logaddexp and logaddexp2 by their first operand: logaddexp_backward(g, x, y) = g / (1 + e^(y - x)),
 // logaddexp2_backward(g, x, y) = g / (1 + 2^(y - x)), for f16, bf16, binary32: binary64 with a rounding test;
-// multi-limb balls decide what it leaves open. d = y - x is hi + lo in binary64, exactly. Where g is 0 or not finite,
+// multi-limb balls decide what it leaves undecided. d = y - x is hi + lo in binary64, exactly. Where g is 0 or not finite,
 // or d is not finite, the formula in binary64 is right with any number in place of the exponential of a finite d. Else:
 //
 // |hi| is cut down to 210 for e, to 300 for 2. Below, the result is g: g - |g| 2^-300 rounds so. Above, |g| e^-d <

@@ -1,5 +1,5 @@
 // Logarithms of two operands: xlogy, logaddexp, for f16, bf16, binary32: binary64 with a rounding test; multi-limb balls decide
-// what it leaves open.
+// what it leaves undecided.
 //
 // Nothing is ever a midpoint: x ln y is transcendental for algebraic x != 0 and y > 0, y != 1 (Hermite-Lindemann), and so is
 // ln(e^a + e^b) for rational a, b: were it a rational c, e^a + e^b = e^c would contradict Lindemann-Weierstrass. So a level

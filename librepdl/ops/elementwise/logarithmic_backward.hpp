@@ -1,6 +1,6 @@
 // Gradients with a logarithm in them: log2_backward(g, x) = g / (x ln 2), log10_backward(g, x) = g / (x ln 10),
 // exp2_backward(g, y) = g y ln 2 and xlogy_backward_x(g, x, y) = x = 0 and y <= 0 ? +0 : g ln y, for f16, bf16,
-// binary32: binary64 with a rounding test; multi-limb balls decide what it leaves open.
+// binary32: binary64 with a rounding test; multi-limb balls decide what it leaves undecided.
 //
 // Zeros, infinities and NaN are those of the formula in binary64, which neither over- nor underflows for finite
 // operands: g / x and g y are 0 or in [2^-298, 2^277], |ln y| is 0 or in [2^-25, 104]. Else, relative errors, u =

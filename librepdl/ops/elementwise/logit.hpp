@@ -1,6 +1,6 @@
 // logit(x; eps) = ln(z / (1 - z)), z = x cut to [eps, 1 - eps], and logit_backward(g, x; eps) = g / (x (1 - x)) within
 // those bounds, +0 beyond; softshrink and its gradient: for f16, bf16, binary32, in binary64 with a rounding test,
-// softshrink without; multi-limb balls decide what is left open. eps is NaN where it is absent: every comparison with it
+// softshrink without; multi-limb balls decide what is left undecided. eps is NaN where it is absent: every comparison with it
 // is false. u = 2^-53.
 //
 // logit. 1 - eps has more bits than binary64: where x is above it the result is -logit(eps), of which the sign is kept in

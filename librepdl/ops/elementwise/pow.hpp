@@ -1,7 +1,7 @@
-// x^y, binary16, bfloat16, binary32: the first tier. What it leaves open goes to pow_exact.hpp, which decides it all.
+// x^y, binary16, bfloat16, binary32: the first tier. What it leaves undecided goes to pow_exact.hpp, which decides it all.
 //
 // Method: e^(y ln x) with Ziv's rounding test (certify.hpp), in binary64; on CUDA, where a warp waits for what one number leaves
-// open, f32 in binary64 whose leading terms are exact because their factors are cut short, after T. J. Dekker, "A
+// undecided, f32 in binary64 whose leading terms are exact because their factors are cut short, after T. J. Dekker, "A
 // floating-point technique for extending the available precision", Numer. Math. 18 (1971). Range reductions as in log.hpp
 // and exp.hpp. No tables.
 //
@@ -11,7 +11,7 @@
 // Ties. Let y be a whole number and x = 2^e (1 + n / 2^t) (t is taken too large for subnormal x). Where t = 0, or y > 0
 // and t y <= p + 2, x^y has 1 bit, or at most (t + 1) y <= 2 t y <= 2 p + 4 <= 52: the computed number is rounded to it
 // and counts as exact. Every tie of a whole y > 0 is among them: its odd part m^y, m > 2^t, has p + 1 bits at most, so
-// t y <= p; for y < 0 it is a power of two. Ties of other y, such as 49^(3/2) in bf16, are left open.
+// t y <= p; for y < 0 it is a power of two. Ties of other y, such as 49^(3/2) in bf16, are left undecided.
 //
 // ---- f32 on CUDA (pow_wide). u = 2^-53; bounds hold with fused and with separate multiply-adds, and "exact" is exact with both.
 //
@@ -46,7 +46,7 @@
 // with room for the roundings of error itself and of lo -+ error. Rounding: |lo| is at most half an ulp of hi, so
 // |lo -+ error| is less than an ulp, and the ends hi + (lo -+ error) are rounded to odd (eft.hpp); x^y is strictly
 // between them. Exact cases: x^y 2^-k is a multiple of 2^-52 within 2^-54 of hi + lo, so it is hi.
-// |rest| is about 2^-9 and |w_lo| less: a share of about 2^-32 of random operands is left open.
+// |rest| is about 2^-9 and |w_lo| less: a share of about 2^-32 of random operands is left undecided.
 //
 // ---- in binary64 (pow_binary64)
 //
@@ -54,7 +54,7 @@
 // 2^-55.8 and the sum 2^-54.5, then u |ln x|. So ln x is within 2^-51.7 |ln x|, w within 2^-51.2 |w| < 2^-44.4. With
 // exp.hpp's 5.1 u (its reduction is exact for binary64 numbers, too, as above) the error is below 2^-44.3 x^y; 2^-44
 // has room for the roundings of the ends. Exact cases: at most 26 bits, so the nearest number of 31 bits is x^y. Of f32 a share of
-// about 2^-19 is left open.
+// about 2^-19 is left undecided.
 //
 // Checked by tests/elementwise/pow_test.cpp against MPFR.
 #pragma once
@@ -274,8 +274,8 @@ struct body<ops::pow> {
     const bool is_one = (power_bits == 0) | (bits_of(base) == 0x3f800000);
     r = is_one ? one : r;
     if constexpr (is_unpacked<T>) {
-      const std::uint32_t open = (ends.low ^ ends.high) | midpoint_mark<T>(float_of(ends.low));
-      return {from_bits<T>(r), r == (ends.low | sign) ? open : 0};
+      const std::uint32_t undecided = (ends.low ^ ends.high) | midpoint_mark<T>(float_of(ends.low));
+      return {from_bits<T>(r), r == (ends.low | sign) ? undecided : 0};
     } else {
       return {bit_cast<T>(static_cast<storage>(r)), ends.low == ends.high};
     }

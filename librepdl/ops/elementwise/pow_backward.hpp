@@ -1,6 +1,6 @@
 // The gradients of x^y: pow_backward_x(g, x, y) = y = 0 ? +0 : g y x^(y - 1) and pow_backward_y(g, x, y) = x = 0 and y
 // >= 0 ? +0 : g x^y ln x, for f16, bf16, binary32: binary64 with a rounding test; integers and multi-limb balls decide
-// what it leaves open.
+// what it leaves undecided.
 //
 // Powers are C23's (F.10.4.5), of the exact y - 1: of x = -1, say, or -0, it is odd for every even y, however large.
 // The rest is the formula in the reals with infinities; ln x is NaN for x < 0, and x = 0 > y gives g (-inf) whatever
@@ -162,7 +162,7 @@ struct body<ops::pow_backward_x> {
     if (!is_long(a, b, c)) return eval(g, x, y);
     return pow_slope_exact<T>(turns(b, c) ? -a : a, magnitude_of(b), c, last_tier_bits);
   }
-  // Only of rational powers, which for numbers of few bits are most of what eval leaves open.
+  // Only of rational powers, which for numbers of few bits are most of what eval leaves undecided.
   template <class T>
   REPDL_HD_CALL static decided_value<T> rational(T g, T x, T y) {
     const double a = widen(g);
@@ -173,7 +173,7 @@ struct body<ops::pow_backward_x> {
     return round_rational_slope<T>(turns(b, c) ? -a : a, c, power);
   }
 
-  // Whether the first tier has to leave it open.
+  // Whether the first tier has to leave it undecided.
   REPDL_HD static bool is_long(double g, double x, double y) {
     const bool is_short = (y == 1) | (y == 2) | (y == 3) | (y == 4) | (magnitude_of(x) == 1);
     return !is_short && is_plain(g, x, y) && !(magnitude_of(pow_estimate(magnitude_of(x), y)) > 450);

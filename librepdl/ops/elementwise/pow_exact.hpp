@@ -151,7 +151,7 @@ REPDL_HD_CALL decided_value<T> pow_positive(double x, double y, int last_tier_bi
   return decide_by_levels(pow_attempt<T>{x, y}, last_tier_bits);
 }
 
-// last_tier_bits: 256, 512, 1024, 2048; less than 256 leaves open what is not dyadic and not out of range.
+// last_tier_bits: 256, 512, 1024, 2048; less than 256 leaves undecided what is not dyadic and not out of range.
 template <class T>
 REPDL_HD_CALL decided_value<T> pow_exact(double x, double y, int last_tier_bits) {
   using storage = typename format<T>::storage;

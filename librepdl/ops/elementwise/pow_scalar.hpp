@@ -1,5 +1,5 @@
 // pow_scalar(x; exponent) = x^exponent and scalar_pow(x; base) = base^x, the scalar any binary64 number, for f16, bf16,
-// binary32: binary64 with a rounding test; pow_exact.hpp decides what it leaves open.
+// binary32: binary64 with a rounding test; pow_exact.hpp decides what it leaves undecided.
 //
 // Specials are C23's (F.10.4.5); whether a power is odd is asked of the number that it is.
 //
@@ -9,7 +9,7 @@
 //   w                                                                                1 u |w|, and 2^-1075
 //   e^w (exp.hpp), the ends and the error                                            8.2 u
 // 8 u |w| + 16 u has room for them. Values next to a number are decided (unpacked ones, too, such as 2^x of a whole x): only
-// midpoints, and what is within 2^-42 of one, unpacked within 2^-24, are left open.
+// midpoints, and what is within 2^-42 of one, unpacked within 2^-24, are left undecided.
 //
 // Shorter, for the CPU's loops. x^1, x^2: x itself and mul. x^3, x^4: products of numbers of 24 and 48 bits, rounded to odd:
 // midpoints among them are right. base^x, of a base in [2^-1000, inf) other than 1: no x but NaN is special, for w = 0 of x = 0

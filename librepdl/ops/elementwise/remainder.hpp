@@ -99,10 +99,10 @@ struct quick_division<double> {
 template <>
 struct quick_division<float> {
   float quotient, remainder;
-  std::uint32_t open;  // g++ 12 would keep a truth in memory, and make branches of comparisons
+  std::uint32_t undecided;  // g++ 12 would keep a truth in memory, and make branches of comparisons
   template <class T>
-  REPDL_HD open_value<T> give(float v) const {
-    return {{v}, open};
+  REPDL_HD undecided_value<T> give(float v) const {
+    return {{v}, undecided};
   }
 };
 template <class T>
@@ -113,9 +113,9 @@ REPDL_HD auto divide_quickly(T of_x, T of_y) {
   const F y = with_sign(static_cast<F>(widen_to_float(of_y)), F{0});
   const F t = x / y;
   if constexpr (is_unpacked<T>) {
-    const std::uint32_t open = (bits_of(limit) - 1 - (bits_of(t) & 0x7fffffff)) | (0x7f7fffff - bits_of(y));
+    const std::uint32_t undecided = (bits_of(limit) - 1 - (bits_of(t) & 0x7fffffff)) | (0x7f7fffff - bits_of(y));
     const auto n = static_cast<float>(static_cast<std::int32_t>(clamp_magnitude(t, limit)));
-    return quick_division<F>{n, x - n * y, open >> 31};
+    return quick_division<F>{n, x - n * y, undecided >> 31};
   } else {
     const bool decided = (t < limit) & (y < infinity);
     const auto n = static_cast<double>(static_cast<std::int32_t>(choose(decided, t, 0.0)));

@@ -1,5 +1,5 @@
 // Gradients of activations that are made of e^x: silu_backward, gelu_tanh_backward, log_sigmoid_backward, mish_backward,
-// for f16, bf16, binary32: g phi(x) in binary64 with a rounding test; multi-limb balls decide what it leaves open.
+// for f16, bf16, binary32: g phi(x) in binary64 with a rounding test; multi-limb balls decide what it leaves undecided.
 //
 //   silu          phi = s (1 + (1 - s) x)           s = 1 / (1 + e^-x)
 //   gelu_tanh     phi = s (1 + (1 - s) w'x)         s = 1 / (1 + e^-w), w = a x + b x^3, w'x = a x + 3 b x^3, a = sqrt(8/pi),
@@ -77,7 +77,7 @@ struct body<ops::silu_backward> {
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, int last_tier_bits) {
-    if (!is_open(widen(g), widen(x), -limit, limit)) return eval(g, x);
+    if (!is_undecided(widen(g), widen(x), -limit, limit)) return eval(g, x);
     return decide<T>(silu_gradient_formula{widen(g), widen(x)}, last_tier_bits);
   }
 };
@@ -111,7 +111,7 @@ struct body<ops::gelu_tanh_backward> {
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, int last_tier_bits) {
-    if (!is_open(widen(g), widen(x), -limit, limit)) return eval(g, x);
+    if (!is_undecided(widen(g), widen(x), -limit, limit)) return eval(g, x);
     return decide<T>(gelu_tanh_gradient_formula{widen(g), widen(x)}, last_tier_bits);
   }
 };
@@ -134,7 +134,7 @@ struct body<ops::log_sigmoid_backward> {
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, int last_tier_bits) {
-    if (!is_open(widen(g), widen(x), -limit, limit)) return eval(g, x);
+    if (!is_undecided(widen(g), widen(x), -limit, limit)) return eval(g, x);
     return decide<T>(log_sigmoid_gradient_formula{widen(g), widen(x)}, last_tier_bits);
   }
 };
@@ -166,7 +166,7 @@ struct body<ops::mish_backward> {
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, int last_tier_bits) {
-    if (!is_open(widen(g), widen(x), low, high)) return eval(g, x);
+    if (!is_undecided(widen(g), widen(x), low, high)) return eval(g, x);
     return decide<T>(mish_gradient_formula{widen(g), widen(x)}, last_tier_bits);
   }
 };

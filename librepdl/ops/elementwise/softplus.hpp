@@ -1,6 +1,6 @@
 // softplus(x; b, threshold) = b x > threshold ? x : ln(1 + e^(b x)) / b, and softplus_backward(g, x), g / (1 + e^(-b x))
 // in place of the logarithm: for f16, bf16, binary32, in binary64 with a rounding test; multi-limb balls decide what it
-// leaves open.
+// leaves undecided.
 //
 // w = b x has 53 + 24 bits: two_prod compares it with the threshold, exactly. u = 2^-53; w is rounded to within u |w|.
 //
@@ -92,7 +92,7 @@ struct body<ops::softplus_backward> {
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T g, T x, const parameters& p, int last_tier_bits) {
     const double v = widen(x);
-    if (softplus_passes(v, p) || !is_open(widen(g), p.value[0] * v, -limit, limit)) return eval(g, x, p);
+    if (softplus_passes(v, p) || !is_undecided(widen(g), p.value[0] * v, -limit, limit)) return eval(g, x, p);
     return decide<T>(softplus_gradient_formula{widen(g), v, p.value[0]}, last_tier_bits);
   }
 };

@@ -98,7 +98,7 @@ struct body<ops::lerp> {
 //   s for x + w d.hi            2 u |s|
 //   w d.lo                      |w d.lo|, computed within u of itself
 //   s -+ error                  u |s| + u error
-// and error = 2^-50 |s| + (1 + 2^-20) |w d.lo| covers them. |w d.lo| <= u |w d.hi|: what is left open is a share of 2^-25 of
+// and error = 2^-50 |s| + (1 + 2^-20) |w d.lo| covers them. |w d.lo| <= u |w d.hi|: what is left undecided is a share of 2^-25 of
 // the inputs with d.lo != 0 in binary32, and where x nearly cancels w end. Multi-limb numbers decide: exact are
 //   end - x                     bits 2^-149 to 2^128
 //   w (end - x)                 bits 2^-401 to 2^329

@@ -14,7 +14,7 @@
 // products are multiples of 2^-505 and below 2^402, quotients above 2^-560: nothing overflows or underflows, so an infinity or NaN
 // is the formula's in the reals with infinities, and a zero an exact one.
 //
-// What this leaves open is a quotient N / D of dyadic numbers, which balls of 1024 bits hold exactly: `exact`.
+// What this leaves undecided is a quotient N / D of dyadic numbers, which balls of 1024 bits hold exactly: `exact`.
 //   d^2: 556 bits. c (2 |d| - c), |d| > c, so c < 2^129: bits 2^-504 to 2^259. g d: 2^-298 to 2^257. g c: 2^-401 to 2^328.
 //   N - m D for a midpoint m next to N / D: m D is a multiple of 2^-150 2^-252, and below 2 N.
 //
@@ -297,11 +297,11 @@ struct loss_body<ops::huber_loss_backward> {
 REPDL_HD loss_term with_factor(double factor, loss_term r) {
   const double v = factor * r.value;
   const bool bare = (factor == 0) | (magnitude_of(factor) == infinity);
-  const bool open = bare & is_regular(r.value) & (r.error != 0) & !(magnitude_of(r.value) > r.error);
+  const bool undecided = bare & is_regular(r.value) & (r.error != 0) & !(magnitude_of(r.value) > r.error);
   const double error = bare | !is_regular(v) ? 0.0 : magnitude_of(factor) * r.error;
-  return {open ? factor : v, open ? infinity : error};
+  return {undecided ? factor : v, undecided ? infinity : error};
 }
-REPDL_HD bool is_open_sign(loss_term r) { return ((r.value == 0) | !is_regular(r.value)) & (r.error == infinity); }
+REPDL_HD bool is_undecided_sign(loss_term r) { return ((r.value == 0) | !is_regular(r.value)) & (r.error == infinity); }
 
 // Instead of `exact` and `total` a body has `parts` of an element, for every level. An element, and a sum of them, is
 // value = part + rest: part a rational number, exact at some level; rest is 0, or not 0 and of that sign, or unknown (2).
@@ -502,7 +502,7 @@ REPDL_HD decided_value<T> evaluate_loss(const loss_constants& k, X... x) {
   const loss_term r = loss_body<Op>::first(k, x...);
   return certify_as<T>(r.value, r.error + k.force);
 }
-// What that leaves open, with balls of at most Limbs limbs where the last tier has levels.
+// What that leaves undecided, with balls of at most Limbs limbs where the last tier has levels.
 template <class T, class Op, int Limbs = 32, class... X>
 REPDL_HD_CALL decided_value<T> decide_loss(const loss_constants& k, int last_tier_bits, X... x) {
   const loss_term first = loss_body<Op>::first(k, x...);
@@ -511,7 +511,7 @@ REPDL_HD_CALL decided_value<T> decide_loss(const loss_constants& k, int last_tie
     double in[] = {x...};
     std::int64_t power = 0;
     if constexpr (has_factors<Op>) {
-      if (is_open_sign(first)) {  // with a factor of 1 for it, and beyond the format's range
+      if (is_undecided_sign(first)) {  // with a factor of 1 for it, and beyond the format's range
         power = first.value == 0 ? -20000 : 20000;
         for (int i = 0; i < static_cast<int>(sizeof...(X)); ++i) {
           const bool bare = loss_body<Op>::is_factor(i) && (in[i] == 0 || !is_regular(in[i]));

@@ -9,7 +9,7 @@
 // q = fl(p / w) errs by u |q|, certify's (C) wants as much again, and the bound itself takes four roundings: 2^-50 |q| and the factor 1
 // + 2^-40 cover them. p is 0 or a multiple of 2^-298 below 2^319, w one of 2^-149 below 2^191: nothing overflows or underflows.
 // Sums of ones are exact, below 2^53.
-// What that leaves open is decided by exact sums: P and W as balls of 1024 bits, and m W for a midpoint m in P - m W, bits 2^-299 to
+// What that leaves undecided is decided by exact sums: P and W as balls of 1024 bits, and m W for a midpoint m in P - m W, bits 2^-299 to
 // 2^319.
 //
 // Checked by tests/losses/nll_test.cpp.

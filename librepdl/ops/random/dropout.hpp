@@ -62,7 +62,7 @@ struct dropout_scale {
   // Tier 1: the result, and 1 where it is undecided, else 0.
   struct rounded {
     std::uint32_t bits;
-    std::uint32_t open;
+    std::uint32_t undecided;
   };
   [[gnu::always_inline]] REPDL_HD rounded round(float x) const {
     const double wide = static_cast<double>(x);
@@ -71,13 +71,13 @@ struct dropout_scale {
     const double tail = double_of(bits_of(s.lo) & 0x7fffffffffffffff);
     const double bound = slack * double_of(bits_of(wide) & 0x7fffffffffffffff);
     const bool on_grid = s.hi == static_cast<double>(result);
-    const auto open = static_cast<std::uint32_t>(bits_of(tail - (on_grid ? least : bound)) >> 63);
+    const auto undecided = static_cast<std::uint32_t>(bits_of(tail - (on_grid ? least : bound)) >> 63);
     const std::uint32_t r = bits_of(result);
     const std::uint32_t b = bits_of(x);
     const std::uint32_t magnitude = b & 0x7fffffff;
     const std::uint32_t special = magnitude > format<float>::infinity ? format<float>::nan : b;
     const bool is_special = magnitude >= format<float>::infinity;
-    return {is_special ? special : r | (b ^ magnitude), is_special || magnitude == 0 ? 0 : open};
+    return {is_special ? special : r | (b ^ magnitude), is_special || magnitude == 0 ? 0 : undecided};
   }
 
   // Tier 2. Any x.

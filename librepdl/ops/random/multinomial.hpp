@@ -144,7 +144,8 @@ struct row_sums {
 };
 
 // What is sorted where there is no key: after all keys, which are below the pattern of infinity.
-inline constexpr std::uint64_t key_of_bad = ~std::uint64_t{0}, key_of_zero = key_of_bad - 1, key_open = key_of_bad - 2;
+inline constexpr std::uint64_t key_of_bad = ~std::uint64_t{0}, key_of_zero = key_of_bad - 1,
+                               key_undecided = key_of_bad - 2;
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

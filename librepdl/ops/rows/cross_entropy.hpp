@@ -6,7 +6,7 @@
 // a row's loss is sum a_c (L - x_c) = A R + G, and its gradient g (A softmax_i - a_i). A term whose a_c is 0 is absent, so x_c = -inf
 // adds nothing there, and is infinite elsewhere. n: the rows, or of targets the sum of w_t.
 //
-// Binary64, u = 2^-53. Weights and probabilities that are below 0 make a row's sums NaN: its outputs are open. Of others no sum cancels:
+// Binary64, u = 2^-53. Weights and probabilities that are below 0 make a row's sums NaN: its outputs are undecided. Of others no sum cancels:
 // a term of A errs by less than 6u of itself, one of G by 8u, h additions by h u: bounds.sum = (h + 24) u, with what A R + G, its
 // division and the ends round. R errs as in softmax.hpp, but the stand-in for a tiny R is good for one gap only: here it counts as
 // R +- 2^-690. Elements: A e^d / S by the bound of softmax and that of A; a_i by 4u. e^d of a gap cut at -600 is off by less than 2^-860.

@@ -374,7 +374,7 @@ struct norm_rule : plain_rule {
   }
   // The same where |w| <= W and |b| <= B: |z w| <= |y| (1 + 2 u) + |b|, so y is off by less than (r (1 + 2 u) + u) |y| + C, C = r B +
   // s W. y (1 - e) - C and y (1 + e) + C, C with y's sign, are off by 4 u |y| + u C more: e = r + 8 u, C of 2^-10 more. Of y = -0 and
-  // C = 0 they are +0 and -0, which leaves it open. rms_norm: b = 0 and s = 0, so C = 0.
+  // C = 0 they are +0 and -0, which leaves it undecided. rms_norm: b = 0 and s = 0, so C = 0.
   template <class R>
   struct limits {
     R near, far;  // 1 - e, 1 + e

@@ -25,7 +25,7 @@
 //   total           of parts of a row that are too long for merge: join, of_row<R>
 //   exact_totals    totals are joined in double-double
 //   numbers<R>      what elements are computed with, and `prepare`, which makes them of that and of row_given
-//   element<T, R>   an output, rounded to T, or that binary64 leaves it open; careful<T, R>, if there is one: the same at more cost, for
+//   element<T, R>   an output, rounded to T, or that binary64 leaves it undecided; careful<T, R>, if there is one: the same at more cost, for
 //                   what element left. On a CPU, of rows one at a time, limits<R>, if there are any, from the greatest magnitudes of
 //                   x[1] and x[2]: element_within<T, R> is a shorter element, and element decides what it left
 //   result<R>       what a row's result k is between, beside `at`: its counterpart among the row's own numbers, if there is one
@@ -42,7 +42,7 @@
 // A backend may specialise what a rule is made of, class templates of R, for its own R, and derive rules of its own: CUDA does
 // (backends/cuda/rows/device_rule.cuh).
 //
-// What is special is open in binary64, as if undecided, and settle knows it: infinite and NaN operands, mostly.
+// What is special is undecided in binary64, as if undecided, and settle knows it: infinite and NaN operands, mostly.
 #pragma once
 
 #include "librepdl/num/certify.hpp"
@@ -160,11 +160,11 @@ struct row_math<double> : math<double> {
   }
 };
 
-// Results of a register, and where they are open. value: what `narrow` makes a result of.
+// Results of a register, and where they are undecided. value: what `narrow` makes a result of.
 template <class R>
 struct verdict {
   typename math<R>::single value;
-  typename row_math<R>::mask open;
+  typename row_math<R>::mask undecided;
 };
 // What a number is between.
 template <class R>
@@ -206,7 +206,7 @@ REPDL_HD certified round_loss(dtype to, dd s, double e, const row_call& c) {
 REPDL_HD certified round_ends(dtype to, const ends<double>& e) {
   return with_format(to, [&]<class T>() {
     const verdict<double> v = verdict_of<T, double>(e);
-    return certified{v.value, !v.open};
+    return certified{v.value, !v.undecided};
   });
 }
 

@@ -98,7 +98,7 @@ REPDL_HD ends<R> gap_ends(R a, R b, R r, R f) {
   return {odd_sum(d.hi, d.lo - (r + g)), odd_sum(d.hi, d.lo - (r - g))};
 }
 
-// The same in a third of the operations, for a <= b, a = -inf included, and r >= 0: leaves gaps open whose own value is a midpoint
+// The same in a third of the operations, for a <= b, a = -inf included, and r >= 0: leaves gaps undecided whose own value is a midpoint
 // and whose r is below their last bit. Nothing cancels: |a - b|, r <= |v| (1 + 2u), two roundings and those of the ends
 // are below 8u|v|, as f <= r.
 template <class R>
@@ -368,8 +368,8 @@ struct row_rule<ops::op_id::log_softmax> : logarithm_rule<false> {
     const verdict<R> v = verdict_of<T>(gap_ends<R>(x[0], r.max, r.log.value, r.log.slack));
     const auto s = math<R>::to_float(x[0]);
     const auto absent = s == -__builtin_inff();
-    const auto never = static_cast<typename row_math<R>::mask>(v.open & 0);
-    return {absent ? s : v.value, absent ? never : v.open};
+    const auto never = static_cast<typename row_math<R>::mask>(v.undecided & 0);
+    return {absent ? s : v.value, absent ? never : v.undecided};
   }
   template <class A>
   REPDL_HD static certified settle(dtype to, const row_call&, const row_operands&, const late<A>& s, const float* x,

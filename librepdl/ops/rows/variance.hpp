@@ -12,7 +12,7 @@
 //     S / f               2 u of itself
 //     var                 (2 k + 1) g Q / f + 4 u var; 8 u leaves 3 u for the ends var -+ e, and e (1 + 2^-10) room for what e errs by
 //     stddev              the roots of the ends, each within u of itself: 2^-50 of them outwards
-// Nothing over- or underflows: Q is 0 or from 2^-298 to 2^320, f from 2^-53 to 2^201. An end below 0 has no root: NaN, open.
+// Nothing over- or underflows: Q is 0 or from 2^-298 to 2^320, f from 2^-53 to 2^201. An end below 0 has no root: NaN, undecided.
 //
 // Late tiers: the formulas above. Of balls V is exact, 680 bits: a multiple of 2^-298 below 2^382; n f: a multiple of 2^-252 below
 // 2^262, or, of |c| < 1, 2^125. V / (n f) is a midpoint t only where it is exact, and t n f - V is a multiple of 2^-402 otherwise.

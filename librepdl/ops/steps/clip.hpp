@@ -116,7 +116,7 @@ REPDL_HD T clipped(const clip_factor& f, T g) {
 // The factor, or the step P / Q beside which, or at which, f 2^t lies; the largest factor is 1.
 struct factor_guess {
   clip_factor factor;
-  bool open;
+  bool undecided;
   double p, q;
   int t;
 };
@@ -175,7 +175,7 @@ REPDL_HD factor_guess guess_factor(norm_kind kind, const wide<double>& s, double
   const int side = sign_in(f);
   if (side == 2) return g;
   g.factor = factor_beside(g, side);
-  g.open = false;
+  g.undecided = false;
   return g;
 }
 
@@ -237,13 +237,13 @@ template <class T>
 REPDL_HD clip_result<T> attempt_clip(norm_kind kind, const wide<double>& s, double c, bool wants_total) {
   const decided_value<T> total = round_norm<T>(kind, s);
   const factor_guess g = guess_factor(kind, s, c);
-  return {total.value, g.factor, (total.decided || !wants_total) && !g.open};
+  return {total.value, g.factor, (total.decided || !wants_total) && !g.undecided};
 }
 // By integers; S is finite.
 template <class T>
 REPDL_HD clip_result<T> decide_clip(norm_kind kind, const norm_accumulator& s, double c) {
   const factor_guess g = guess_factor(kind, total_of(s), c);
-  return {round_norm<T>(kind, s), g.open ? factor_beside(g, compare_exactly(kind, s, c, g)) : g.factor, true};
+  return {round_norm<T>(kind, s), g.undecided ? factor_beside(g, compare_exactly(kind, s, c, g)) : g.factor, true};
 }
 
 }  // namespace REPDL_ISA

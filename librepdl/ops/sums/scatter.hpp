@@ -25,7 +25,7 @@ struct scatter_formula {
 };
 
 // x + S for alpha = 1 in binary64: with r = fl(t.lo + lo) and v = fl(t.hi + r) it is v within b + u |r| + u |v|, and certify's (C)
-// asks for e (1 - u) to be u |v| more. Infinities and NaN are left open.
+// asks for e (1 - u) to be u |v| more. Infinities and NaN are left undecided.
 template <class T>
 REPDL_HD decided_value<T> scatter_quick(double x, const tracked_sum<double>& s, std::int64_t height) {
   const dd t = two_sum(x, s.hi);

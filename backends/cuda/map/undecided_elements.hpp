@@ -1,0 +1,24 @@
+// What the rounding tests of a call leave undecided.
+#pragma once
+
+#include "backends/cuda/core/drivers.hpp"
+#include "backends/cuda/map/map_cut.hpp"
+
+namespace repdl::cuda {
+
+// Element i is bit i % 32 of word i / 32, in blocks of elements, that is of the kernel that tested them. any: whether a block has
+// some; where not, its words are not written. Null: all elements are undecided (notes_undecided).
+struct undecided_elements {
+  std::uint32_t* words = nullptr;
+  std::uint32_t* any = nullptr;
+};
+
+// Takes what a call of so many elements wants, and of some before that are not there (pack_operands).
+inline void take_undecided(carver& space, undecided_elements& undecided, std::int64_t count, const job& j) {
+  if (!notes_undecided(count, j.device, j.first_tier)) return;
+  count += 8;
+  space.take(undecided.words, ceil_div(count, greatest_block), greatest_block / 32);
+  space.take(undecided.any, ceil_div(count, least_block));
+}
+
+}  // namespace repdl::cuda
