@@ -50,7 +50,7 @@ void for_each_loop_value(const std::uint64_t* in, const F& f, const Options&... 
     }
     if constexpr (num::is_small_float<T> && num::takes_unpacked<Op>()) {
       const auto r = num::evaluate_carefully<Op>(operand(K)..., options...);
-      if constexpr (requires { r.open; }) {
+      if constexpr (requires { r.undecided; }) {
         report_decided(r, "unpacked");
       } else {
         report(r, "unpacked");

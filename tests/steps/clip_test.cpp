@@ -248,7 +248,7 @@ TEST_CASE("clip: the side of a step, against GMP") {
     if (words.below(4) == 0) add(0x1p-149f);
     // c and P / Q: c (10^6 Q) = P (10^6 N + 1) for the N of `main` alone, where the double has the bits, and beside.
     num::factor_guess g{};
-    g.open = true;
+    g.undecided = true;
     g.t = static_cast<int>(words.below(4));
     const auto odd = [&](std::uint64_t n) { return static_cast<double>(n | 1); };
     const bool aimed = words.flip() && e > -40;
