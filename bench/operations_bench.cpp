@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "bench/by_turns.hpp"
 #include "bench/inputs.hpp"
@@ -54,7 +55,7 @@ large_shapes shapes_of(const repdl::samples::record& r) {
 }
 
 // What calls have to be told, by the attributes' names.
-repdl::attributes attributes_of(const repdl::op_info& op, const char* format) {
+repdl::attributes attributes_of(const repdl::op_info& op, std::string_view format) {
   static constexpr std::pair<const char*, const char*> known[] = {
       {"kernel", "2,2"}, {"size", "14,14"}, {"shape", "524288"}, {"n", "524288"},   {"count", "524288"},
       {"rows", "4096"},  {"start", "1"},    {"end", "2"},        {"step", "0.5"},   {"p", "0.5"},
@@ -76,14 +77,14 @@ class problem {
     const repdl::op_info& forward = repdl::samples::forward_of(op);
     const repdl::samples::record& record = repdl::samples::record_of(forward);
     const large_shapes shapes = shapes_of(record);
-    repdl::samples::shaped_call call{{}, attributes_of(forward, std::string(name_of(format)).c_str())};
+    repdl::samples::shaped_call call{{}, attributes_of(forward, name_of(format))};
     call.in = repdl::samples::operands_at(record, shapes.x, call.attrs, shapes.own);
     if (record.family == ops_family::optimizer) {  // what further options would need
       while (forward.in[call.in.size() - 1].optional) call.in.pop_back();
     }
     call = repdl::samples::gradient_of(op, call);
     attrs_ = call.attrs;
-    for (const repdl::attribute& a : attributes_of(op, std::string(name_of(format)).c_str())) {
+    for (const repdl::attribute& a : attributes_of(op, name_of(format))) {
       if (std::none_of(attrs_.begin(), attrs_.end(), [&](const repdl::attribute& b) { return a.name == b.name; }))
         attrs_.push_back(a);
     }

@@ -49,6 +49,8 @@ def main():
     if not all(totals):
         sys.exit("a process ended without its last line")
     calls, on_gpu, undecided, elements, refused = (sum(int(t.group(i)) for t in totals) for i in (1, 2, 3, 4, 5))
+    if calls >= 1000 and 10 * refused < calls:  # every fourth call is made with a fault, if it can have the one that is drawn
+        sys.exit(f"fuzz: {refused} faulty calls beside {calls}: expected a tenth or more")
 
     if not failed:
         tables = [[line.split() for line in out.splitlines() if re.match(r"\w+ +\d( +(\d+|-))+$", line)] for out in outputs]

@@ -148,7 +148,7 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
       c.attrs.push_back({"saturate", "true"});
       append(g, {c, wide(c)});
     }
-    // What a block of threads leaves open is noted by its place in the whole.
+    // What a block of threads leaves undecided is noted by its place in the whole.
     if (tested) {
       for (const layout how : {layout::contiguous, layout::shifted, layout::stepped, layout::packs, layout::spread}) {
         for (const std::int64_t n : {9003, 20003}) {

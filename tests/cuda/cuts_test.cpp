@@ -830,7 +830,7 @@ TEST_CASE("cuts of elementwise calls: tables and factors are for long lines of 1
   CHECK(may_use_factors(p, device_of(132), tier::proved));
   p.count = (std::int64_t{1} << 32) - 4;
   CHECK(!may_use_factors(p, device_of(132), tier::proved));
-  // Few elements, and those whose tests are to fail, are all open.
+  // Few elements, and those whose tests are to fail, are all undecided.
   CHECK(!notes_undecided(1024, device_of(132), tier::proved));
   CHECK(notes_undecided(1025, device_of(132), tier::binary64));
   CHECK(!notes_undecided(1025, device_of(132), tier::double_double));
