@@ -30,7 +30,8 @@ std::uint64_t of_double(dtype t, double v) { return convert(dtype::f64, t, std::
 
 std::uint64_t ziv(const elementary& f, dtype t, std::uint64_t x) {
   set_mpfr(real.x, t, x);
-  for (mpfr_prec_t precision = 40; precision <= 4096; precision *= 2) {
+  // From 40 bits for 24 or less, from 80 for 53 on: the first ones decide most.
+  for (mpfr_prec_t precision = t == dtype::f64 ? 80 : 40; precision <= 8192; precision *= 2) {
     mpfr_set_prec(real.y, precision);
     const unsigned errors = approximate(f.f, real.y, real.x);
     std::uint64_t bits = 0;
@@ -46,25 +47,27 @@ unsigned approximate(expression f, mpfr_ptr y, mpfr_srcptr x) {
     const ball v = f(series(ball(mpfr_get_prec(y) + guard, x))).c[0];
     mpfr_set(y, v.mid, MPFR_RNDN);  // half an ulp
     if (mpfr_regular_p(y) == 0) continue;
-    const double ulps = std::ldexp(v.radius, static_cast<int>(mpfr_get_prec(y) - mpfr_get_exp(y)));
-    if (ulps < 0x1p10) return static_cast<unsigned>(ulps) + 2;
+    const mpfr_exp_t scale = mpfr_get_prec(y) - mpfr_get_exp(y);
+    if (scale > 16000 || scale < -16000) continue;
+    const error_bound ulps = std::ldexp(v.radius, static_cast<int>(scale));
+    if (ulps < 0x1p10L) return static_cast<unsigned>(ulps) + 2;
   }
   return no_bound;
 }
 
-const tail* tail_of(const elementary& f, const number& x) {
+const tail* tail_of(const elementary& f, dtype t, const number& x) {
   const double v = value(x);
-  return v <= f.below.from ? &f.below : v >= f.above.from ? &f.above : nullptr;
+  return v <= f.below.from.of(t) ? &f.below : v >= f.above.from.of(t) ? &f.above : nullptr;
 }
 
 std::uint64_t evaluate(const elementary& f, dtype t, std::uint64_t x) {
-  if (t != dtype::f16 && t != dtype::bf16 && t != dtype::f32) {
-    throw std::logic_error("reference: an elementary function of f16, bf16 or f32");
+  if (t != dtype::f16 && t != dtype::bf16 && t != dtype::f32 && t != dtype::f64) {
+    throw std::logic_error("reference: an elementary function of f16, bf16, f32 or f64");
   }
   const number n = widen(t, x);
   if (n.kind == number_kind::nan) return nan_bits(t);
   if (const auto bits = f.exact(t, n)) return *bits;
-  if (const tail* beyond = tail_of(f, n)) return beyond->itself ? x : of_double(t, beyond->value);
+  if (const tail* beyond = tail_of(f, t, n)) return beyond->itself ? x : of_double(t, beyond->value);
   if (f.rational != nullptr) return round_exact(t, f.rational(rational(t, x)));
   return ziv(f, t, x);
 }
@@ -78,7 +81,7 @@ const elementary* elementary_named(std::string_view name) {
 outcome locate_rational(const elementary& f, dtype t, std::uint64_t x) {
   outcome where;
   const number n = widen(t, x);
-  const bool beyond = n.kind == number_kind::infinite || n.kind == number_kind::nan || tail_of(f, n) != nullptr;
+  const bool beyond = n.kind == number_kind::infinite || n.kind == number_kind::nan || tail_of(f, t, n) != nullptr;
   const std::uint64_t result = evaluate(f, t, x);
   const number_kind kind = widen(t, result).kind;
   if (beyond && kind != number_kind::finite) return outcome_of_pattern(t, result);
@@ -111,9 +114,9 @@ std::optional<int> power_of_two(const number& x) {
 }  // namespace
 
 exact_result exp2_exact(dtype t, const number& x) {
-  // Beyond 1000 the tails. 2^x is rational for no other rational x than the integers.
+  // Beyond 1100 the tails. 2^x is rational for no other rational x than the integers.
   const double v = value(x);
-  if (std::fabs(v) > 1000 || v != std::trunc(v)) return {};
+  if (std::fabs(v) > 1100 || v != std::trunc(v)) return {};
   return round(t, false, 1, static_cast<int>(v), false);
 }
 exact_result log_exact(dtype t, const number& x) {
@@ -128,8 +131,8 @@ exact_result log2_exact(dtype t, const number& x) {
 }
 exact_result log10_exact(dtype t, const number& x) {
   if (x.kind == number_kind::zero) return infinity_bits(t, true);
-  double power = 1;  // 10^10 = 2^10 5^10 has 24 bits before its zeros, 10^11 has 26; 10^-1 is no binary fraction
-  for (int n = 0; n <= 10; ++n, power *= 10)
+  double power = 1;  // 10^22 = 2^22 5^22 has 52 bits before its zeros, 10^23 has 54; 10^-1 is no binary fraction
+  for (int n = 0; n <= 22; ++n, power *= 10)
     if (value(x) == power) return of_double(t, n);
   return {};
 }
@@ -149,19 +152,24 @@ exact_result erfinv_exact(dtype t, const number& x) {
 }
 exact_result half_and_more(dtype t, const number& x) {
   // x/2 + r with 0 < r < x^2 (silu: x^2/4; gelu: x^2 / sqrt(2 pi), both forms; hardswish: x^2/6; each less next terms
-  // of relative size x^2). Below 2^-100, x^2 < 2^-76 2^exponent: less than a unit of m below, which has 33 bits or
-  // more.
+  // of relative size x^2). x = s 2^e with s < 2^p, and x^2 < 2^(2e + 2p). From normal numbers below 2^-100, e < -100 - p on, that
+  // is less than a unit 2^(e - 1 - k) of m below, k = 63 - p: 2e + 2p < e - 64 + p for e < -64 - p. So it is for subnormal ones.
   if (x.kind != number_kind::finite || std::fabs(value(x)) >= 0x1p-100) return zero_itself(t, x);
-  const std::uint64_t m = x.significand << 32;  // |x|/2 = m 2^(exponent - 33)
-  return round(t, x.negative, x.negative ? m - 1 : m, x.exponent - 33, true);
+  const int more = 63 - format_of(t).precision;
+  const std::uint64_t m = x.significand << more;  // |x|/2 = m 2^(exponent - 1 - more)
+  return round(t, x.negative, x.negative ? m - 1 : m, x.exponent - 1 - more, true);
 }
 exact_result tanhshrink_exact(dtype t, const number& x) {
   if (x.kind == number_kind::zero) return 0;
-  // From 32 to 2^26, |x| - 1 + r with 0 < r < 2 e^-64 < 2^-91, |x| a multiple of 2^-18: the number and its sticky bit.
   const double v = std::fabs(value(x));
-  if (v < 32 || v >= 0x1p26) return {};
-  const auto m = static_cast<std::uint64_t>(std::ldexp(v - 1, 30));
-  return round(t, x.negative, m, -30, true);
+  if (v < 0x1p-360) return zero_bits(t, x.negative);  // x^3/3
+  // From 32 to the tail, |x| - 1 + r with 0 < r < 2 e^-64 < 2^-91. |x| = s 2^e, s of p bits: e from 6 - p to 2, or with p = 24, 11
+  // and 8 to 26 - p. With k = 62 - p more bits, 1 is 2^(k - e) units, k - e from 7 to 56, and a unit is 2^-56 or more:
+  // the number and its sticky bit.
+  if (v < 32 || tail_of(*elementary_named("tanhshrink"), t, x) != nullptr) return {};
+  const int more = 62 - format_of(t).precision;
+  const std::uint64_t m = (x.significand << more) - (std::uint64_t{1} << (more - x.exponent));
+  return round(t, x.negative, m, x.exponent - more, true);
 }
 
 }  // namespace elementary_detail

@@ -3,8 +3,8 @@
 //
 // A result is found in this order: NaN gives NaN; `exact` knows results and parts of results that are rational; the
 // tails; Ziv's loop, more bits until everything that the expression's ball contains rounds to one pattern. That ends:
-// arguments have at most 32 bits, and the published cases and digests go through all of them. (For most functions
-// theorems say as much: Lindemann-Weierstrass, Gelfond-Schneider.)
+// arguments of at most 32 bits are gone through, all of them, by the published cases and digests. For most functions
+// theorems say as much of every number: Lindemann-Weierstrass, Gelfond-Schneider.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,13 @@ unsigned approximate(expression f, mpfr_ptr y, mpfr_srcptr x);
 
 /// Beyond a bound (the bound and infinity included) a function's results are one number, or its argument.
 struct tail {
-  double from;
+  struct bound {
+    double narrow, wide;  ///< for formats of at most 24 bits, and for binary64
+    constexpr bound(double all) : narrow(all), wide(all) {}
+    constexpr bound(double n, double w) : narrow(n), wide(w) {}
+    constexpr double of(dtype t) const { return t == dtype::f64 ? wide : narrow; }
+  };
+  bound from;
   double value;
   bool itself = false;
 };
@@ -42,12 +48,12 @@ struct elementary {
   int quarters = -1;  ///< the function is sin(x + quarters pi / 2), or -1
 };
 
-/// RN_t(f(x)), formats of at most 24 bits and the exponents of binary32.
+/// RN_t(f(x)), a format of the operations.
 std::uint64_t evaluate(const elementary& f, dtype t, std::uint64_t x);
 /// Where the result of a rational function lies.
 outcome locate_rational(const elementary& f, dtype t, std::uint64_t x);
-/// The tail that x lies in, or null.
-const tail* tail_of(const elementary& f, const number& x);
+/// The tail that x, a number of t, lies in, or null.
+const tail* tail_of(const elementary& f, dtype t, const number& x);
 
 /// The function of that name, or null.
 const elementary* elementary_named(std::string_view name);

@@ -41,7 +41,7 @@ inline series mish(const series& x) {
   return x * (n / (n + 2));
 }
 
-// Tails are for formats of at most 24 bits, numbers from 2^-149 and below 2^128:
+// Tails. The first bound is for formats of at most 24 bits, numbers from 2^-149 and below 2^128:
 // - A magnitude below 2^-150 is a zero; one above 2^128 overflows. e^110 > 2^158, 128 e^-128 < 2^-177,
 //   16 Phi(-16) < e^-128 < 2^-184, erfc 11 < e^-121 < 2^-174; gelu_tanh at -12: 12 e^-141.
 // - What lies within 2^-26, relatively, of a number of the format has that number as its rounded value:
@@ -49,10 +49,17 @@ inline series mish(const series& x) {
 //   mish, tanhshrink, log_sigmoid (d |x| < e^-110).
 // - a s = 1.11000010000100101100110001100... in binary goes on after 8, 11 and 24 bits with 00001, 010 and 001, far
 //   from a midpoint: a s, a s (1 - e^-110) and the double here round alike.
+// The second is for binary64, numbers from 2^-1074 and below 2^1024:
+// - A magnitude below 2^-1075 is a zero; one above 2^1024 overflows. e^-746 < 2^-1076, e^710 > 2^1024.3, 760 e^-760 < 2^-1086,
+//   39 Phi(-39) < e^-760.5 / 2 < 2^-1098, erfc 28 < e^-784 < 2^-1131; gelu_tanh at -22: 22 e^-794.
+// - What lies within 2^-55, relatively, of a number has it as its rounded value: 1 - tanh 20 < 2 e^-40 < 2^-56,
+//   1 - erf 7 < e^-49 < 2^-70, e^-40 < 2^-57 (expm1, sigmoid, log_sigmoid, silu), 1 / (1 + 2^56), gelu: Phi(-10) < e^-50,
+//   gelu_tanh: e^-49 at 8; mish: x (1 - 2 / (n + 2)), n > e^(2x), 2 e^-40 at 20; tanhshrink 1 / 2^55.
+// - a s goes on after 53 bits with 0001, far from a midpoint, and the double here is those bits; e^-45 < 2^-64.
 inline constexpr elementary elementary_functions[] = {
-    {"exp", [](const series& x) { return exp(x); }, {-110, 0}, {110, inf}, one_at_zero},
-    {"exp2", [](const series& x) { return exp2(x); }, {-160, 0}, {130, inf}, exp2_exact},
-    {"expm1", [](const series& x) { return expm1(x); }, {-110, -1}, {110, inf}, zero_itself},
+    {"exp", [](const series& x) { return exp(x); }, {{-110, -746}, 0}, {{110, 710}, inf}, one_at_zero},
+    {"exp2", [](const series& x) { return exp2(x); }, {{-160, -1076}, 0}, {{130, 1024}, inf}, exp2_exact},
+    {"expm1", [](const series& x) { return expm1(x); }, {{-110, -40}, -1}, {{110, 710}, inf}, zero_itself},
     {"log", [](const series& x) { return log(x); }, {-least, nan}, {inf, inf}, log_exact},
     {"log2", [](const series& x) { return log(x) / log(x.constant(2)); }, {-least, nan}, {inf, inf}, log2_exact},
     {"log10", [](const series& x) { return log(x) / log(x.constant(10)); }, {-least, nan}, {inf, inf}, log10_exact},
@@ -60,25 +67,37 @@ inline constexpr elementary elementary_functions[] = {
     {"rsqrt", [](const series& x) { return rsqrt(x); }, {-least, nan}, {inf, 0}, rsqrt_exact},
     {"sin", [](const series& x) { return sin(x); }, {-inf, nan}, {inf, nan}, zero_itself, nullptr, 0},
     {"cos", [](const series& x) { return cos(x); }, {-inf, nan}, {inf, nan}, one_at_zero, nullptr, 1},
-    {"tanh", [](const series& x) { return tanh(x); }, {-10, -1}, {10, 1}, zero_itself},
-    {"erf", [](const series& x) { return erf(x); }, {-8, -1}, {8, 1}, zero_itself},
-    {"erfc", [](const series& x) { return erfc(x); }, {-8, 2}, {11, 0}, one_at_zero},
+    {"tanh", [](const series& x) { return tanh(x); }, {{-10, -20}, -1}, {{10, 20}, 1}, zero_itself},
+    {"erf", [](const series& x) { return erf(x); }, {{-8, -7}, -1}, {{8, 7}, 1}, zero_itself},
+    {"erfc", [](const series& x) { return erfc(x); }, {{-8, -7}, 2}, {{11, 28}, 0}, one_at_zero},
     {"erfinv", [](const series& x) { return erfinv(x); }, {-1, nan}, {1, nan}, erfinv_exact},
-    {"sigmoid", [](const series& x) { return 1 / (1 + exp(-x)); }, {-110, 0}, {110, 1}, half_at_zero},
-    {"log_sigmoid", [](const series& x) { return -log1p(exp(-x)); }, {-110, 0, true}, {110, -0.0}, nothing},
-    {"silu", [](const series& x) { return x / (1 + exp(-x)); }, {-128, -0.0}, {128, 0, true}, half_and_more},
-    {"gelu", [](const series& x) { return x * normal_distribution(x); }, {-16, -0.0}, {16, 0, true}, half_and_more},
+    {"sigmoid", [](const series& x) { return 1 / (1 + exp(-x)); }, {{-110, -746}, 0}, {{110, 40}, 1}, half_at_zero},
+    {"log_sigmoid",
+     [](const series& x) { return -log1p(exp(-x)); },
+     {{-110, -40}, 0, true},
+     {{110, 746}, -0.0},
+     nothing},
+    {"silu",
+     [](const series& x) { return x / (1 + exp(-x)); },
+     {{-128, -760}, -0.0},
+     {{128, 40}, 0, true},
+     half_and_more},
+    {"gelu",
+     [](const series& x) { return x * normal_distribution(x); },
+     {{-16, -39}, -0.0},
+     {{16, 10}, 0, true},
+     half_and_more},
     {"gelu_tanh",
      [](const series& x) { return x / (1 + exp(-gelu_tanh_exponent(x))); },
-     {-12, -0.0},
-     {12, 0, true},
+     {{-12, -22}, -0.0},
+     {{12, 8}, 0, true},
      half_and_more},
-    {"mish", mish, {-128, -0.0}, {128, 0, true}, zero_itself},
-    {"selu", selu, {-110, -1.7580993408473766}, {inf, inf}, zero_itself},
+    {"mish", mish, {{-128, -760}, -0.0}, {{128, 20}, 0, true}, zero_itself},
+    {"selu", selu, {{-110, -45}, -0x1.c212cc640f031p+0}, {inf, inf}, zero_itself},
     {"softsign",
      [](const series& x) { return x / (1 + abs(x)); },
-     {-0x1p26, -1},
-     {0x1p26, 1},
+     {{-0x1p26, -0x1p56}, -1},
+     {{0x1p26, 0x1p56}, 1},
      zero_itself,
      [](const mpq_class& x) { return mpq_class(x / (1 + abs(x))); }},
     {"hardsigmoid",
@@ -95,8 +114,8 @@ inline constexpr elementary elementary_functions[] = {
      [](const mpq_class& x) { return mpq_class(x * (x + 3) / 6); }},
     {"tanhshrink",
      [](const series& x) { return x - tanh(x); },
-     {-0x1p26, 0, true},
-     {0x1p26, 0, true},
+     {{-0x1p26, -0x1p55}, 0, true},
+     {{0x1p26, 0x1p55}, 0, true},
      tanhshrink_exact},
 };
 

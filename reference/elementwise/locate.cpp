@@ -24,13 +24,14 @@ outcome of(dtype t, const extended& v) {
   return o;
 }
 
-/// 120 bits: their error is far below the 2^-20 ulp that `near_tie` asks about; where MPFR says exact, it is exact.
-outcome of_function(approximation f, dtype from, dtype t, std::uint64_t bits) {
+/// 120 bits: their error is far below the 2^-20 ulp that `near_tie` asks about; where MPFR says exact, it is exact. `known`: there is a
+/// bound; far out, where the result is a limit, there may be none.
+outcome of_function(approximation f, dtype from, dtype t, std::uint64_t bits, bool* known) {
   mpfr_t x, y;
   mpfr_init2(x, 53);
   mpfr_init2(y, 120);
   set_mpfr(x, from, bits);
-  f(y, x);
+  *known = f(y, x) != no_bound && mpfr_nan_p(y) == 0;
   outcome o;
   mpz_t n, one;
   mpz_init(n);
@@ -84,8 +85,9 @@ outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in
   const oracle& o = oracle_of(row.name);
   if (o.exact != nullptr) return of(t, o.exact(t, in, options.value));
   if (o.near != nullptr) {
-    const outcome w = of_function(o.near, t, t, in[0]);
-    return w.nan ? of(t, extended(t, o.f(t, in, options.value))) : w;  // far out terms of the expression overflow
+    bool known = false;
+    const outcome w = of_function(o.near, t, t, in[0], &known);
+    return known ? w : of(t, extended(t, o.f(t, in, options.value)));
   }
   if (o.where != nullptr) return o.where(t, in, options.value);
   if (row.proof != ops::proof_kind::select) {
@@ -103,7 +105,8 @@ outcome locate(const ops::elementwise_row& row, dtype t, dtype to, const std::ui
   if (t == to || !row.has_any_float()) return locate(row, t, in, options);
   const oracle& o = oracle_of(row.name);
   if (o.exact != nullptr) return of(to, o.exact(t, in, options.value));
-  if (o.near != nullptr) return of_function(o.near, t, to, in[0]);
+  bool known = false;
+  if (o.near != nullptr) return of_function(o.near, t, to, in[0], &known);
   if (row.name == "div") return locate_quotient(to, extended(t, in[0]), extended(t, in[1]));
   throw std::logic_error("reference: nothing says where results of " + std::string(row.name) + " lie");
 }

@@ -1,6 +1,6 @@
 // x^y: the dyadic values with GMP's integers, the others by Ziv's strategy with mpfr_pow. A value that is not dyadic is
-// no midpoint, so Ziv's loop ends. Dyadic values whose odd part has thousands of bits are no midpoints either, and left
-// to the loop.
+// no midpoint, so Ziv's loop ends. Dyadic values whose odd part has more than a hundred bits are no midpoints either, and left to the
+// loop.
 #include "reference/elementwise/pow.hpp"
 
 #include <gmpxx.h>
@@ -57,7 +57,7 @@ bool dyadic(const number& x, const number& y, odd_part* value) {
   value->exponent = base.exponent * static_cast<long>(n);
   value->significand = 1;
   if (base.significand != 1) {
-    if (y.negative) return false;
+    if (y.negative || (mpz_sizeinbase(base.significand.get_mpz_t(), 2) - 1) * n > 100) return false;
     mpz_pow_ui(value->significand.get_mpz_t(), base.significand.get_mpz_t(), n);
   }
   if (y.negative) value->exponent = -value->exponent;
@@ -128,7 +128,7 @@ std::uint64_t oracle_pow(dtype t, const pow_operand& x, const pow_operand& y) {
   odd_part exact;
   if (dyadic(a, b, &exact)) return round_integer(t, exact.significand.get_mpz_t(), exact.exponent) | sign;
   set_operands(x, y);
-  for (mpfr_prec_t precision = 60; precision <= 16384; precision *= 2) {
+  for (mpfr_prec_t precision = t == dtype::f64 ? 80 : 60; precision <= 16384; precision *= 2) {
     mpfr_set_prec(pow_real.z, precision);
     mpfr_pow(pow_real.z, pow_real.x, pow_real.y, MPFR_RNDN);
     // 2^10000 and its inverse are beyond every threshold of every format.

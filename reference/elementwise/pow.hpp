@@ -1,4 +1,4 @@
-// The oracle of pow, for results in binary16, bfloat16 and binary32; a power or a base may be a binary64 number.
+// The oracle of pow; a power or a base may be a binary64 number whatever the format of the result.
 #pragma once
 
 #include "reference/numbers/number.hpp"

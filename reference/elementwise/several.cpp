@@ -271,6 +271,13 @@ std::uint64_t located_xlogy(dtype t, patterns in, doubles, outcome* where) {
       t, [&](mpfr_prec_t p) { return interval(p, x.q) * log(interval(p, y.q)); }, where);  // transcendental
 }
 
+namespace {
+/// x + r, x a number of t and 0 < r < 2^-1400: far less than the distance of a number to its nearest midpoint, and nothing beside 0.
+std::uint64_t beside_nothing(dtype t, const mpq_class& x, outcome* where) {
+  return round_beside(t, x + power_of_two(-1400), x, where);
+}
+}  // namespace
+
 std::uint64_t located_logaddexp(dtype t, patterns in, doubles, outcome* where) {
   const node x = of(t, in[0]), y = of(t, in[1]);
   if (x.nan() || y.nan()) return round(t, not_a_number(), where);
@@ -278,11 +285,7 @@ std::uint64_t located_logaddexp(dtype t, patterns in, doubles, outcome* where) {
     if (a->infinite()) return round(t, a->negative ? *b + zero(false) : *a, where);  // e^-inf is 0
   }
   const mpq_class least = x.q < y.q ? x.q : y.q, most = x.q < y.q ? y.q : x.q;
-  // e^-300 < 2^-432: far less than the distance of a number to its nearest midpoint, and nothing beside 0.
-  if (most - least > 300) {
-    if (most == 0) return round_beside(t, power_of_two(-432), 0, where);
-    return round_beside(t, most + power_of_two(-432), most, where);
-  }
+  if (most - least > 1000) return beside_nothing(t, most, where);  // e^-1000 < 2^-1442
   return decide(
       t, [&](mpfr_prec_t p) { return interval(p, most) + log1p(exp(interval(p, least) - interval(p, most))); },
       where);  // transcendental
@@ -298,10 +301,10 @@ std::uint64_t located_elu(dtype t, patterns in, doubles o, outcome* where) {
   if (w.infinite()) return round(t, c * (w.negative ? exactly(-1) : w), where);
   if (w.zero()) return round(t, c * zero(false), where);
   if (c.zero()) return round(t, c * w, where);  // e^w - 1 has the sign of w
-  // |c| >= 2^-400 and e^2000 > 2^2800; |c| < 2^401 and e^-2000 < 2^-2800, and c has 106 bits, the last one above 2^-504.
+  // |c| >= 2^-400 and e^2000 > 2^2800; |c| < 2^401 and e^-2000 < 2^-2800, and c has 106 bits, the last one from 2^-504 on.
   if (w.q > 2000) return round(t, infinite(c.negative), where);
   if (w.q < -2000) return round_beside(t, -c.q * (1 - power_of_two(-2000)), -c.q, where);
-  // e^w - 1 = w (1 + w / 2 + ...), and c w has 183 bits.
+  // e^w - 1 = w (1 + w / 2 + ...), and c w has 212 bits.
   if (abs(w.q) < power_of_two(-400)) return round_beside(t, c.q * w.q * (1 + w.q / 2), c.q * w.q, where);
   return decide(
       t, [&](mpfr_prec_t p) { return interval(p, c.q) * (exp(interval(p, w.q)) - interval(p, mpq_class(1))); }, where);
@@ -309,15 +312,21 @@ std::uint64_t located_elu(dtype t, patterns in, doubles o, outcome* where) {
 
 namespace {
 
-// g times a factor of x that is enclosed for |x| <= far, near `low` and `high` for x below and above: less than e^-700 < 2^-1000
-// away from them, above or below `high` (side). At infinities, those.
+/// How fast a factor goes to its limits: beyond `to_zero` it is below e^-2900 < 2^-4180, beyond `to_one` within e^-190 < 2^-270 of 1.
+struct decay {
+  int to_zero, to_one;
+};
+constexpr decay exponential{3000, 200}, gaussian{100, 20};
+
+// g times a factor of x, with the limits `low` and `high` for x below and above, each 0 or 1; near 1 it is above or below it (side). At
+// infinities, those.
 template <class Factor>
 std::uint64_t gradient(dtype t, const node& g, const node& x, const node& low, const node& high, const Factor& factor,
-                       outcome* where, int far = 1000, int side = 1) {
+                       outcome* where, decay speed = exponential, int side = 1) {
   if (x.nan()) return round(t, x, where);
   if (x.infinite()) return round(t, g * (x.negative ? low : high), where);
-  const bool beyond = abs(x.q) > far;
   const node& limit = x.negative ? low : high;
+  const bool beyond = abs(x.q) > (limit.zero() ? speed.to_zero : speed.to_one);
   if (g.nan()) return round(t, g, where);
   if (g.infinite() || g.zero()) {  // the factor's sign
     bool negative = limit.negative;
@@ -331,8 +340,9 @@ std::uint64_t gradient(dtype t, const node& g, const node& x, const node& low, c
   if (!beyond)
     return decide(
         t, [&](mpfr_prec_t p) { return interval(p, g.q) * factor(p); }, where);
-  // g < 2^256: g 2^-800 is nothing beside 0, and less than the distance of g, of 48 bits, to a midpoint.
-  const mpq_class away = g.q * power_of_two(-800);
+  // |g| < 2^2049, a number (selu: times 1.76) or a product of two: g 2^-4180 is nothing beside 0. g has 106 bits: if it
+  // is no midpoint, its distance to one is at least 2^-107 |g|.
+  const mpq_class away = g.q * power_of_two(-4000);
   const mpq_class nearest = g.q * limit.q;
   const bool below = limit.zero() ? limit.negative : side < 0;
   return round_beside(t, below ? mpq_class(nearest - away) : mpq_class(nearest + away), nearest, where);
@@ -368,7 +378,7 @@ std::uint64_t located_log_sigmoid_backward(dtype t, patterns in, doubles, outcom
   const node g = of(t, in[0]), x = of(t, in[1]);
   if (x.zero()) return round(t, g * exactly(mpq_class(1, 2)), where);
   const auto factor = [&](mpfr_prec_t p) { return logistic(-interval(p, x.q)); };
-  return gradient(t, g, x, exactly(1), zero(false), factor, where);
+  return gradient(t, g, x, exactly(1), zero(false), factor, where, exponential, -1);
 }
 std::uint64_t located_mish_backward(dtype t, patterns in, doubles, outcome* where) {
   const node g = of(t, in[0]), x = of(t, in[1]);
@@ -389,7 +399,7 @@ std::uint64_t located_gelu_backward(dtype t, patterns in, doubles, outcome* wher
     const interval density = exp(interval(p, mpq_class(-x.q * x.q / 2))) / sqrt(two * interval::pi(p));
     return erfc(-v / sqrt(two)) / two + v * density;
   };
-  return gradient(t, g, x, zero(true), exactly(1), factor, where);
+  return gradient(t, g, x, zero(true), exactly(1), factor, where, gaussian);
 }
 std::uint64_t located_gelu_tanh_backward(dtype t, patterns in, doubles, outcome* where) {
   const node g = of(t, in[0]), x = of(t, in[1]);
@@ -402,7 +412,7 @@ std::uint64_t located_gelu_tanh_backward(dtype t, patterns in, doubles, outcome*
     const interval upper = logistic(u + u);  // (1 + tanh u) / 2, and 1 - tanh^2 u = 4 upper (1 - upper)
     return upper + interval(p, x.q) * whole(p, 2) * upper * (one - upper) * slope;
   };
-  return gradient(t, g, x, zero(true), exactly(1), factor, where);
+  return gradient(t, g, x, zero(true), exactly(1), factor, where, gaussian);
 }
 
 std::uint64_t located_leaky_relu_backward(dtype t, patterns in, doubles o, outcome* where) {
@@ -416,9 +426,9 @@ std::uint64_t located_elu_backward(dtype t, patterns in, doubles o, outcome* whe
   if (w.nan()) return round(t, w, where);
   if (w.infinite()) return round(t, c * (w.negative ? zero(false) : w), where);
   if (!c.finite() || c.zero() || w.zero()) return round(t, c, where);
-  // |c| in [2^-749, 2^728], of 183 bits.
+  // |c| in [2^-1674, 2^1624], of 212 bits; e^2000 > 2^2800.
   if (w.q > 2000) return round(t, infinite(c.negative), where);
-  if (w.q < -2000) return round_beside(t, c.q * power_of_two(-2000), 0, where);
+  if (w.q < -2000) return round_beside(t, c.q * power_of_two(-2800), 0, where);
   return decide(
       t, [&](mpfr_prec_t p) { return interval(p, c.q) * exp(interval(p, w.q)); }, where);
 }
@@ -447,7 +457,7 @@ std::uint64_t located_celu_backward(dtype t, patterns in, doubles o, outcome* wh
   if (w.infinite()) return round(t, g * (w.negative ? zero(false) : w), where);
   if (!g.finite() || g.zero()) return round(t, g, where);
   if (w.q > 2000) return round(t, infinite(g.negative), where);
-  if (w.q < -2000) return round_beside(t, g.q * power_of_two(-2000), 0, where);
+  if (w.q < -2000) return round_beside(t, g.q * power_of_two(-2800), 0, where);
   return decide(
       t, [&](mpfr_prec_t p) { return interval(p, g.q) * exp(interval(p, w.q)); }, where);
 }
@@ -475,7 +485,7 @@ std::uint64_t located_softplus_backward(dtype t, patterns in, doubles o, outcome
   if (passes(w, o[1])) return round(t, g, where);
   if (w.zero()) return round(t, g * exactly(mpq_class(1, 2)), where);
   const auto factor = [&](mpfr_prec_t p) { return logistic(interval(p, w.q)); };
-  return gradient(t, g, w, zero(false), exactly(1), factor, where);
+  return gradient(t, g, w, zero(false), exactly(1), factor, where, exponential, -1);
 }
 
 // arctan of an algebraic number != 0 is transcendental, and so is its sum with pi: 2 arctan is the angle of an algebraic number.
@@ -491,6 +501,9 @@ std::uint64_t located_atan2(dtype t, patterns in, doubles, outcome* where) {
   if (y.zero() || x.infinite()) return x.negative ? turns(1) : round(t, zero(y.negative), where);
   if (x.zero()) return turns(mpq_class(1, 2));
   const mpq_class q = y.q / x.q;
+  // atan q = q (1 - q^2 / 3 + ...). q is a midpoint (where results are subnormal), or further than 2^-108 |q| from one: for a midpoint m of 54
+  // bits, y and m x are different multiples of the lesser of their last bits, and at most 107 bits above it.
+  if (!x.negative && abs(q) < power_of_two(-60)) return round_beside(t, q * (1 - power_of_two(-120)), q, where);
   return decide(
       t,
       [&](mpfr_prec_t p) {
@@ -509,10 +522,7 @@ std::uint64_t located_logaddexp2(dtype t, patterns in, doubles, outcome* where) 
   }
   const mpq_class least = x.q < y.q ? x.q : y.q, most = x.q < y.q ? y.q : x.q;
   if (most == least) return round(t, exactly(most + 1), where);
-  if (most - least > 500) {  // as logaddexp
-    if (most == 0) return round_beside(t, power_of_two(-432), 0, where);
-    return round_beside(t, most + power_of_two(-432), most, where);
-  }
+  if (most - least > 1500) return beside_nothing(t, most, where);  // 2^-1500 / ln 2
   return decide(
       t,
       [&](mpfr_prec_t p) {
@@ -582,7 +592,7 @@ std::uint64_t share(dtype t, patterns in, int base, outcome* where) {
   const node g = of(t, in[0]), d = of(t, in[2]) + -of(t, in[1]);
   if (d.infinite()) return round(t, g / (d.negative ? exactly(1) : d), where);
   if (d.nan() || !regular(g)) return round(t, d.nan() ? d : g, where);
-  if (d.q > 2000) return round(t, zero(g.negative), where);
+  if (d.q > 2200) return round(t, zero(g.negative), where);  // 2^(1024 - 2200)
   if (d.q < -2000) return round_beside(t, g.q * (1 - power_of_two(-1000)), g.q, where);
   if (d.zero()) return round(t, exactly(g.q / 2), where);
   if (base == 2 && d.q.get_den() == 1)
@@ -601,7 +611,7 @@ std::uint64_t share(dtype t, patterns in, int base, outcome* where) {
 std::uint64_t bell(dtype t, const node& g, const node& x, outcome* where) {
   if (x.nan() || x.infinite()) return round(t, x.nan() ? x : g * zero(false), where);
   if (!regular(g)) return round(t, g, where);
-  if (x.q * x.q > 2000) return round(t, zero(g.negative), where);
+  if (x.q * x.q > 2000) return round(t, zero(g.negative), where);  // 2^1025 e^-2000 < 2^-1800
   return decide(
       t, [&](mpfr_prec_t p) { return interval(p, 2 * g.q) * exp(interval(p, -x.q * x.q)) / sqrt(interval::pi(p)); },
       where);
@@ -693,14 +703,14 @@ std::uint64_t located_glu(dtype t, patterns in, doubles, outcome* where) {
   const node a = of(t, in[0]), b = of(t, in[1]);
   if (b.zero()) return round(t, a * exactly(mpq_class(1, 2)), where);
   const auto factor = [&](mpfr_prec_t p) { return logistic(interval(p, b.q)); };
-  return gradient(t, a, b, zero(false), exactly(1), factor, where, 1000, -1);
+  return gradient(t, a, b, zero(false), exactly(1), factor, where, exponential, -1);
 }
 std::uint64_t located_swiglu(dtype t, patterns in, doubles, outcome* where) {
   const node a = of(t, in[0]), b = of(t, in[1]);
   if (a.infinite() && a.negative) return round(t, zero(true) * b, where);
   if (a.zero()) return round(t, a * b, where);
   const auto factor = [&](mpfr_prec_t p) { return logistic(interval(p, a.q)); };
-  return gradient(t, a * b, a, zero(false), exactly(1), factor, where, 1000, -1);
+  return gradient(t, a * b, a, zero(false), exactly(1), factor, where, exponential, -1);
 }
 std::uint64_t located_reglu(dtype t, patterns in, doubles, outcome* where) {
   const node a = of(t, in[0]);
@@ -711,7 +721,7 @@ std::uint64_t located_geglu(dtype t, patterns in, doubles, outcome* where) {
   if (a.infinite() && a.negative) return round(t, zero(true) * b, where);
   if (a.zero()) return round(t, a * b, where);
   const auto factor = [&](mpfr_prec_t p) { return erfc(-interval(p, a.q) / sqrt(whole(p, 2))) / whole(p, 2); };
-  return gradient(t, a * b, a, zero(false), exactly(1), factor, where, 40, -1);
+  return gradient(t, a * b, a, zero(false), exactly(1), factor, where, gaussian, -1);
 }
 std::uint64_t located_glu_backward_b(dtype t, patterns in, doubles, outcome* where) {
   const node product = of(t, in[0]) * of(t, in[1]), b = of(t, in[2]);
@@ -740,7 +750,7 @@ std::uint64_t located_geglu_backward_a(dtype t, patterns in, doubles, outcome* w
     const interval density = exp(interval(p, mpq_class(-a.q * a.q / 2))) / sqrt(two * interval::pi(p));
     return erfc(-v / sqrt(two)) / two + v * density;
   };
-  return gradient(t, product, a, zero(true), exactly(1), factor, where, 40);
+  return gradient(t, product, a, zero(true), exactly(1), factor, where, gaussian);
 }
 
 namespace {
@@ -761,14 +771,14 @@ std::uint64_t slope_of_power(dtype t, const node& g, const node& x, const node& 
   if (z.finite() && x.negative && !whole) return round(t, not_a_number(), where);
   const node signed_product = scaled * unit(negative);
   if (base == 1 || !regular(scaled)) return round(t, signed_product, where);
-  // |scaled| is in [2^-1223, 2^1152], x in [2^-149, 2^128].
+  // |scaled| is in [2^-2148, 2^2048].
   const double size = z.q.get_d() * binary_logarithm(base);
-  if (std::abs(size) > 3000)
+  if (std::abs(size) > 4000)
     return round(t, size > 0 ? infinite(signed_product.negative) : zero(signed_product.negative), where);
   mpq_class root = base;
   const mpz_class n = z.q.get_num(), degree = z.q.get_den();
-  // base has less than 150 bits; a power with thousands of them, or their inverse, is no midpoint.
-  if (degree < 256 && abs(n) < 4000 && take_root(root, degree.get_ui()))
+  // base has less than 1076 bits; a power with thousands of them, or their inverse, is no midpoint, nor times `scaled`, of 106.
+  if (degree < 2048 && abs(n) < 5000 && take_root(root, degree.get_ui()))
     return round_exact(t, signed_product.q * power(root, n.get_si()), where);
   return decide(
       t, [&](mpfr_prec_t p) { return interval(p, signed_product.q) * exp(interval(p, z.q) * log(interval(p, base))); },
@@ -790,7 +800,7 @@ std::uint64_t growth_of_power(dtype t, const node& g, const node& x, const node&
   if (!one && !y.zero() && (x.infinite() || !y.finite()))
     factor = y.nan() ? y : large == y.negative ? zero(false) : infinite(false);
   if (!regular(g) || !regular(slope) || !regular(factor)) return round(t, g * factor * slope, where);
-  const double size = y.q.get_d() * binary_logarithm(x.q);  // |g ln x| is in [2^-202, 2^138]
+  const double size = y.q.get_d() * binary_logarithm(x.q);  // |g ln x| is in [2^-1127, 2^1034]
   const bool negative = g.negative != slope.negative;
   if (std::abs(size) > 3000) return round(t, size > 0 ? infinite(negative) : zero(negative), where);
   return decide(

@@ -129,18 +129,18 @@ bool block(const elementary& f, std::uint32_t first, int n, std::uint32_t* out, 
   const series over = f.f(series(degree + 1, whole, ball(64, width)));
   const auto remainder = [&](int d) { return over.c[static_cast<std::size_t>(d) + 1].most(); };
   // Written so that NaN and infinity refuse, here and below.
-  if (!(remainder(degree) <= std::max(over.c[0].most() * 0x1p-36, 0x1p-161))) return false;
+  if (!(remainder(degree) <= std::max<error_bound>(over.c[0].most() * 0x1p-36, 0x1p-161))) return false;
 
   series at = over;
   for (mpfr_prec_t p = 192; p <= 768; p *= 2) {
     at = f.f(series(degree, ball(p, centre), ball(p, width)));
     if (at.c[0].radius <= at.c[0].least() * 0x1p-112) break;  // else terms cancel
   }
-  double variation = remainder(degree);
+  error_bound variation = remainder(degree);
   for (int k = 1; k <= degree; ++k) variation += at.c[static_cast<std::size_t>(k)].most();
   variation *= 1 + 0x1p-30;
-  const double most = (at.c[0].most() + variation) * (1 + 0x1p-30);
-  const double least = std::max(0.0, at.c[0].least() * (1 - 0x1p-30) - variation);
+  const error_bound most = (at.c[0].most() + variation) * (1 + 0x1p-30);
+  const error_bound least = std::max<error_bound>(0, at.c[0].least() * (1 - 0x1p-30) - variation);
   if (!(most < HUGE_VAL)) return false;
   if (most < 0x1p-150) {
     if (!(least > 0)) return false;  // the zeros' sign
@@ -148,7 +148,7 @@ bool block(const elementary& f, std::uint32_t first, int n, std::uint32_t* out, 
     return true;
   }
 
-  const double tolerance = std::max({least * 0x1p-37, most * 0x1p-61, 0x1p-162});
+  const error_bound tolerance = std::max<error_bound>({least * 0x1p-37, most * 0x1p-61, 0x1p-162});
   int d = 1;
   while (d < degree && !(remainder(d) <= tolerance / 4)) ++d;
   int exponent = 0;
@@ -161,12 +161,12 @@ bool block(const elementary& f, std::uint32_t first, int n, std::uint32_t* out, 
     for (int k = d; k-- > 0;) y = y * s + at.c[static_cast<std::size_t>(k)];
     value.push_back(y.scaled(-unit));
   }
-  double error = std::ldexp(remainder(d), -unit), binomial = 1;
+  error_bound error = std::ldexp(remainder(d), -unit), binomial = 1;
   std::array<word, degree + 1> differences{};
   for (std::size_t k = 0; k < value.size(); ++k) {  // value[k] is the difference of order k here
     differences[k] = to_word(value[k].mid);
     error += binomial * (value[k].radius + 0.5);
-    binomial *= static_cast<double>(count) / static_cast<double>(k + 1);
+    binomial *= static_cast<error_bound>(count) / static_cast<error_bound>(k + 1);
     for (std::size_t i = value.size() - 1; i > k; --i) value[i] = value[i] - value[i - 1];
   }
   error *= 1 + 0x1p-30;
@@ -285,7 +285,7 @@ std::uint64_t tabulate(const elementary& f, std::uint32_t first, std::uint64_t c
   const std::uint64_t end = first + count;
   for (const std::uint64_t sign : {std::uint64_t{0}, std::uint64_t{sign32}}) {
     const tail& beyond = sign != 0 ? f.below : f.above;
-    const std::uint64_t far = magnitude_from(beyond.from);
+    const std::uint64_t far = magnitude_from(beyond.from.of(f32));
     const auto within = [&](std::uint64_t lo, std::uint64_t hi, auto&& fill) {
       const std::uint64_t a = std::max<std::uint64_t>(first, sign + lo), b = std::min(end, sign + hi);
       if (a < b) fill(a, b);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace repdl::reference {
@@ -171,7 +172,9 @@ mpq_class rational(dtype t, std::uint64_t bits) {
   mpz_class m;
   mpz_import(m.get_mpz_t(), 1, -1, sizeof n.significand, 0, 0, &n.significand);
   mpq_class q(n.negative ? mpz_class(-m) : m);
-  return q * power_of_two(n.exponent);
+  const auto scale = n.exponent < 0 ? mpq_div_2exp : mpq_mul_2exp;
+  scale(q.get_mpq_t(), q.get_mpq_t(), static_cast<mp_bitcnt_t>(std::abs(n.exponent)));
+  return q;
 }
 
 mpq_class rational(double v) { return rational(dtype::f64, std::bit_cast<std::uint64_t>(v)); }

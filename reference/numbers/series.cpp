@@ -9,22 +9,33 @@
 namespace repdl::reference {
 namespace {
 
-constexpr double unknown = std::numeric_limits<double>::infinity();
+constexpr error_bound unknown = std::numeric_limits<error_bound>::infinity(), tiny = 0x1p-16000L;
 
-double up(double v) { return v * (1 + 0x1p-30) + 0x1p-1060; }
-double down(double v) { return std::max(0.0, v * (1 - 0x1p-30) - 0x1p-1060); }
-double magnitude(mpfr_srcptr x) { return std::fabs(mpfr_get_d(x, MPFR_RNDA)); }
+error_bound up(error_bound v) { return v * (1 + 0x1p-30L) + tiny; }
+error_bound down(error_bound v) { return std::max<error_bound>(0, v * (1 - 0x1p-30L) - tiny); }
+/// v 2^e, infinite or 0 beyond the range.
+error_bound scaled_up(error_bound v, mpfr_exp_t e) {
+  return std::ldexp(v, static_cast<int>(std::clamp<mpfr_exp_t>(e, -40000, 40000)));
+}
+/// At least |x|, at most (1 + 2^-52) |x|, or 2^-16000.
+error_bound magnitude(mpfr_srcptr x) {
+  if (mpfr_zero_p(x) != 0) return 0;
+  if (mpfr_regular_p(x) == 0) return unknown;
+  long e = 0;
+  const double v = mpfr_get_d_2exp(&e, x, MPFR_RNDA);
+  return std::max(scaled_up(std::fabs(v), e), tiny);
+}
 /// Half an ulp: what rounding to nearest may have cost.
-double rounding(mpfr_srcptr x) {
+error_bound rounding(mpfr_srcptr x) {
   if (mpfr_zero_p(x) != 0) return 0;  // exact: nothing here comes near MPFR's least number
   if (mpfr_regular_p(x) == 0) return unknown;
-  return std::ldexp(1.0, static_cast<int>(mpfr_get_exp(x) - mpfr_get_prec(x) - 1));
+  return scaled_up(1, mpfr_get_exp(x) - mpfr_get_prec(x) - 1);
 }
 
 }  // namespace
 
 template <class F>
-ball ball::rounded(mpfr_prec_t p, double radius, F&& f) {
+ball ball::rounded(mpfr_prec_t p, error_bound radius, F&& f) {
   ball r(p);
   const bool exact = f(r.mid) == 0;
   r.radius = exact && radius == 0 ? 0 : up(radius + rounding(r.mid));
@@ -49,10 +60,10 @@ ball& ball::operator=(const ball& o) {
   return *this;
 }
 
-double ball::most() const { return up(magnitude(mid) + radius); }
-double ball::least() const {
+error_bound ball::most() const { return up(magnitude(mid) + radius); }
+error_bound ball::least() const {
   // Written so that a NaN gives 0. magnitude() is rounded away from 0, by 2^-52: covered by down().
-  const double v = down(magnitude(mid)) - up(radius);
+  const error_bound v = down(magnitude(mid)) - up(radius);
   return v > 0 ? down(v) : 0;
 }
 
@@ -70,37 +81,37 @@ ball operator-(const ball& a, const ball& b) {
                        [&](mpfr_ptr y) { return mpfr_sub(y, a.mid, b.mid, MPFR_RNDN); });
 }
 ball operator*(const ball& a, const ball& b) {
-  const double radius = a.radius == 0 && b.radius == 0
-                            ? 0
-                            : magnitude(a.mid) * b.radius + magnitude(b.mid) * a.radius + a.radius * b.radius;
+  const error_bound radius = a.radius == 0 && b.radius == 0
+                                 ? 0
+                                 : magnitude(a.mid) * b.radius + magnitude(b.mid) * a.radius + a.radius * b.radius;
   return ball::rounded(std::max(a.precision(), b.precision()), radius,
                        [&](mpfr_ptr y) { return mpfr_mul(y, a.mid, b.mid, MPFR_RNDN); });
 }
 ball operator/(const ball& a, const ball& b) {
   // |A/B - a/b| <= (|a/b| rb + ra) / |B|
-  const double least = b.least();
+  const error_bound least = b.least();
   ball q(std::max(a.precision(), b.precision()));
   const bool exact = mpfr_div(q.mid, a.mid, b.mid, MPFR_RNDN) == 0;
   if (!(least > 0)) {
     q.radius = unknown;
   } else if (!exact || a.radius != 0 || b.radius != 0) {
-    const double r = rounding(q.mid);
+    const error_bound r = rounding(q.mid);
     q.radius = up(((magnitude(q.mid) + r) * b.radius + a.radius) / least + r);
   }
   return q;
 }
 ball ball::over(unsigned long n) const {
-  return rounded(precision(), radius / static_cast<double>(n),
+  return rounded(precision(), radius / static_cast<error_bound>(n),
                  [&](mpfr_ptr y) { return mpfr_div_ui(y, mid, n, MPFR_RNDN); });
 }
 ball ball::times(unsigned long n) const {
-  return rounded(precision(), radius * static_cast<double>(n),
+  return rounded(precision(), radius * static_cast<error_bound>(n),
                  [&](mpfr_ptr y) { return mpfr_mul_ui(y, mid, n, MPFR_RNDN); });
 }
 ball ball::scaled(mpfr_exp_t exponent) const {
   ball r(precision());
   mpfr_mul_2si(r.mid, mid, exponent, MPFR_RNDN);
-  if (radius != 0) r.radius = up(std::ldexp(radius, static_cast<int>(exponent)));
+  if (radius != 0) r.radius = up(scaled_up(radius, exponent));
   return r;
 }
 
@@ -108,11 +119,11 @@ namespace {
 
 /// f of a ball's middle; the radius from that of the argument, a bound of |f'| on the ball times its radius.
 template <class F>
-ball at(const ball& a, double radius, F&& f) {
+ball at(const ball& a, error_bound radius, F&& f) {
   return ball::rounded(a.precision(), a.radius == 0 ? 0 : radius, [&](mpfr_ptr y) { return f(y, a.mid, MPFR_RNDN); });
 }
 /// An exponential: |y| (e^r - 1), and e^r - 1 <= r + r^2 for r <= 1. `most` is not below y at the middle.
-double exponential_radius(double most, double r) { return r <= 1 ? up(most) * (r + r * r) : unknown; }
+error_bound exponential_radius(error_bound most, error_bound r) { return r <= 1 ? up(most) * (r + r * r) : unknown; }
 
 ball exponential(const ball& a) {
   ball y = at(a, 0, mpfr_exp);
@@ -214,7 +225,7 @@ series log1p(const series& a) {
 series rsqrt(const series& a) {
   // |f'| = 1 / (2 x sqrt x). y = a^(-1/2) solves a y' = -a' y / 2, so
   // k a_0 y_k = -sum over j = 1 to k of (j / 2 + k - j) a_j y_(k-j).
-  const double least = a.c[0].least();
+  const error_bound least = a.c[0].least();
   series y = a.constant(at(a.c[0], a.c[0].radius / (2 * least * std::sqrt(least)), mpfr_rec_sqrt));
   for (std::size_t k = 1; k < y.c.size(); ++k) {
     ball t(a.precision());
@@ -247,8 +258,8 @@ series cos(const series& a) { return sine_and_cosine(a).second; }
 
 series tanh(const series& a) {
   // y' = a' (1 - y^2), and 1 - y^2 <= min(1, 4 e^(-2x)) for x >= 0, e^-1 < 2^-1
-  const double nearest = std::min(a.c[0].least(), 500.0);
-  const double slope = std::min(1.0, std::ldexp(4.0, -static_cast<int>(2 * nearest)));
+  const error_bound nearest = std::min<error_bound>(a.c[0].least(), 500);
+  const error_bound slope = std::min<error_bound>(1, scaled_up(4, -static_cast<int>(2 * nearest)));
   return series::integral(at(a.c[0], slope * a.c[0].radius, mpfr_tanh), a, [](const series& y, std::size_t k) {
     ball t(y.precision(), k == 0 ? 1.0 : 0.0);
     for (std::size_t j = 0; j <= k; ++j) t = t - y.c[j] * y.c[k - j];
@@ -262,9 +273,9 @@ series erfc(const series& a) {
   if (x.radius != 0) {
     // |f'(t)| = 2 / sqrt(pi) e^(-t^2) < 1.13, and for t >= 0 it is below erfc(t) (t + sqrt(t^2 + 2)), so below
     // erfc(t) (2t + 2). Within r of m >= 0 it is at most e^(2mr) times its value at m, and e^(2mr) < 3 for 2mr <= 1.
-    const double m = mpfr_get_d(x.mid, MPFR_RNDU), r = x.radius;
+    const error_bound m = mpfr_get_d(x.mid, MPFR_RNDU), r = x.radius;
     const bool steep = m >= r && 2 * m * r <= 1;
-    y0.radius = up(y0.radius + (steep ? 3 * r * magnitude(y0.mid) * (2 * m + 2) : 1.13 * r));
+    y0.radius = up(y0.radius + (steep ? 3 * r * magnitude(y0.mid) * (2 * m + 2) : 1.13L * r));
   }
   if (a.order() == 0) return series(y0);
   const series g = exp(-(a * a)) * -2.0 / sqrt(a.pi());
@@ -342,7 +353,7 @@ series erfinv(const series& a) {
   }
   if (x.radius != 0) {
     // f' = sqrt(pi) / 2 e^(f^2), and e^-(y^2) >= erfc(y) = 1 - |x|.
-    const double rest = 1 - x.most();
+    const error_bound rest = 1 - x.most();
     y0.radius = up(y0.radius + (rest > 0 ? 0.8863 / down(rest) * x.radius : unknown));
   }
   if (a.order() == 0) return series(y0);

@@ -5,14 +5,20 @@
 
 #include <mpfr.h>
 
+#include <limits>
 #include <vector>
 
 namespace repdl::reference {
 
+/// A bound. Of more exponents than binary64: errors of binary64's subnormal results are far below its least number.
+using error_bound = long double;
+static_assert(std::numeric_limits<error_bound>::digits >= 53 &&
+              std::numeric_limits<error_bound>::min_exponent < -16000);
+
 /// The real numbers within `radius` of `mid`. Every operation encloses all exact results of numbers in its operands:
-/// mid is rounded to nearest, which costs half an ulp; the radius adds to that what the operands' radii do, in
-/// binary64, where each formula has at most ten roundings of 2^-53 and is enlarged by 2^-30 and by 2^-1060, which also
-/// covers underflow. An infinite or NaN radius says that nothing is known.
+/// mid is rounded to nearest, which costs half an ulp; the radius adds to that what the operands' radii do; each formula has at most
+/// ten roundings of 2^-53 and is enlarged by 2^-30 and by 2^-16000, which also covers underflow. An infinite or NaN radius says that
+/// nothing is known.
 class ball {
  public:
   explicit ball(mpfr_prec_t p) {
@@ -29,8 +35,8 @@ class ball {
   ~ball() { mpfr_clear(mid); }
 
   mpfr_prec_t precision() const { return mpfr_get_prec(mid); }
-  double most() const;   ///< not below any |number| in the ball
-  double least() const;  ///< not above any, at least 0
+  error_bound most() const;   ///< not below any |number| in the ball
+  error_bound least() const;  ///< not above any, at least 0
 
   ball operator-() const;
   friend ball operator+(const ball& a, const ball& b);
@@ -42,11 +48,11 @@ class ball {
   ball scaled(mpfr_exp_t exponent) const;  ///< by 2^exponent, exact
 
   mpfr_t mid;
-  double radius = 0;
+  error_bound radius = 0;
 
   /// Sets mid = f(mid), RNDN, of a ball whose radius is known but for the rounding.
   template <class F>
-  static ball rounded(mpfr_prec_t p, double radius, F&& f);
+  static ball rounded(mpfr_prec_t p, error_bound radius, F&& f);
 };
 
 /// c[0] + c[1] s + ... + c[n] s^n + O(s^(n+1)).

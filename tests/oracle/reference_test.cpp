@@ -457,14 +457,14 @@ TEST_CASE("reference: what 64 bits decide") {
     ++covered;
     CAPTURE(r.name);
     int decided = 0, tried = 0;
-    for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32}) {
+    for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32, dtype::f64}) {
       const option_values options(r, t);
       const format& to = format_of(t);
       for (int i = 0; i < 400; ++i) {
         std::uint64_t in[ops::most_operands] = {};
         for (int k = 0; k < r.arity; ++k) {
           // Every pattern, or a number next to 1, of few bits or of all.
-          const std::uint64_t all = random() & (2 * to.sign_bit() - 1);
+          const std::uint64_t all = random() & (to.sign_bit() | (to.sign_bit() - 1));
           const double near_one =
               std::ldexp(1 + static_cast<double>(random() % 1024) / 1024, static_cast<int>(random() % 9) - 5);
           const double v = random() % 3 == 0 ? std::round(4 * near_one) / 4 : near_one;
