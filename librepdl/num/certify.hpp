@@ -1,5 +1,6 @@
 // The rounding test: from an approximation and a bound to a correctly rounded result, or to "undecided". T is binary32, or a narrower
-// format: what is converted from binary64 is rounded once, exact there or rounded to odd (eft.hpp).
+// format: what is converted from binary64 is rounded once, exact there or rounded to odd (eft.hpp). From double-doubles also binary64, of
+// which hi is the rounded number.
 //
 // Method: Ziv's test. If |s - S| <= e then S lies in [s - e, s + e]; rounding is monotone, so when both ends round to
 // the same float, S rounds to it too. The ends are computed in binary64, so a bound has to carry some slack: the
@@ -83,6 +84,7 @@ REPDL_HD dd_ends interval_ends(dd s, double e, double extra) {
 }
 template <class T>
 REPDL_HD T round_dd(dd s) {
+  if constexpr (std::is_same_v<T, double>) return s.hi + 0.0;  // normalised: RN(hi + lo)
   return rounded<T>(round_to_odd(s.hi + 0.0, s.lo));
 }
 
@@ -90,6 +92,12 @@ template <class T = float>
 REPDL_HD decided_value<T> certify(dd s, double e) {
   const dd_ends ends = interval_ends(s, e, 0);
   return same_bits(round_dd<T>(ends.lo), round_dd<T>(ends.hi));
+}
+
+// Where double-doubles of binary64 results neither overflow nor underflow.
+REPDL_HD bool is_in_middle(double s) {
+  const double a = double_of(bits_of(s) & 0x7fffffffffffffffull);
+  return (a >= 0x1p-900) & (a <= 0x1p900);
 }
 
 // RO(s / n), rounding to odd: the quotient and the sign of its remainder. s - q n is a binary64 number (the remainder
@@ -117,9 +125,11 @@ REPDL_HD decided_value<T> certify_mean(double s, double e, std::int64_t n) {
 // |r| <= u|h|(1 + u), |l| <= u|h|, so |q + d - (h + l)/n| <= 2.1u · 2.1u|h|/n < 5u²|h|/n, and widening the ends by
 // 2^-102|hi| = 16u²|hi| before the division covers it (|h| <= |hi| + |lo| + f; the part f is in the factor 1 + 4u).
 // Ties are therefore left undecided here; an exactly known sum goes through fixed_point::mean.
+// Binary64: |s| in [2^-900, 2^900], where nothing underflows; anything else is left undecided.
 template <class T = float>
 REPDL_HD decided_value<T> certify_mean(dd s, double e, std::int64_t n) {
   if (!(e < 0x1p900)) return {T{}, false};
+  if (std::is_same_v<T, double> && !is_in_middle(s.hi)) return {T{}, false};
   const double d = static_cast<double>(n);
   const double slack = 0x1p-102 * (s.hi < 0 ? -s.hi : s.hi);
   const dd_ends ends = interval_ends(s, e == 0 ? slack : e, slack);
@@ -151,10 +161,21 @@ REPDL_HD decided_value<T> certify_root(double s, double e) {
   if (!is_finite(s)) return {non_finite_result<T>(s), true};
   return same_bits(rounded<T>(root_to_odd(t - e)), rounded<T>(root_to_odd(t + e)));
 }
-// From a double-double.
+// From a double-double. Binary64: r = RN(sqrt h), d = fl((h - r^2 + l) / 2r), the difference exact (two_prod, Sterbenz) and its sum with
+// l once rounded: sqrt(h + l) = r + d - d'^2 / 2r + ..., where |d'| <= 2.1 u r, d off by 2 u |d'|: r + d is off by less than 8 u^2 r, to
+// which 2^-100 r = 64 u^2 r is room. Both ends are widened by it.
 template <class T = float>
 REPDL_HD decided_value<T> certify_root(dd s, double e) {
   const dd_ends ends = interval_ends(s, e, 0);
+  if constexpr (std::is_same_v<T, double>) {
+    if (!is_in_middle(ends.lo.hi) || !is_in_middle(ends.hi.hi) || ends.lo.hi < 0) return {T{}, false};
+    const auto root = [](dd x, double side) {
+      const double r = num::sqrt(x.hi);
+      const dd p = two_prod(r, r);
+      return two_sum(r, (((x.hi - p.hi) - p.lo) + x.lo) / (2 * r) + side * r).hi;
+    };
+    return same_bits(root(ends.lo, -0x1p-100), root(ends.hi, 0x1p-100));
+  }
   return same_bits(rounded<T>(root_to_odd(round_to_odd(ends.lo.hi + 0.0, ends.lo.lo))),
                    rounded<T>(root_to_odd(round_to_odd(ends.hi.hi + 0.0, ends.hi.lo))));
 }

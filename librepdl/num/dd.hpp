@@ -63,6 +63,14 @@ REPDL_HD double dd_bound(std::int64_t height, double magnitude) {
   return static_cast<double>(4 * height) * 0x1p-106 * magnitude;
 }
 
+// The same where results are of binary64, whose terms may be as small as its least numbers, and so large that hi or the magnitude is not
+// finite: NaN, or infinity, then, which decides nothing. Additions do not underflow; where the bound does, 2^-1074 is more than it. A
+// product that is no multiple of 2^-1074 loses less than 2^-1071, also by way of split numbers (two_prod): `products` of them.
+REPDL_HD double wide_dd_bound(std::int64_t height, double magnitude, std::int64_t products) {
+  if (magnitude == 0 && products == 0) return 0;
+  return dd_bound(height, magnitude) + (static_cast<double>(products) * 0x1p-1071 + 0x1p-1074);
+}
+
 // The lattice rule for dd. All terms are multiples of g, sum|x| <= 2^105 g. Then every operation in both additions is
 // exact: all operands are multiples of g; the high parts are at most 2^105 g, so low parts and errors of two_sum are at
 // most half an ulp of that, 2^51 g (2^52 g for the few steps that come before renormalisation), and sums of two of them

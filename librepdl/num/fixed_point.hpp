@@ -17,8 +17,10 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// Local arrays with variable indices are spilled to memory on a GPU; there every word is visited instead.
-inline constexpr bool index_words = !on_device;
+// Local arrays with variable indices are spilled to memory on a GPU; there every word is visited instead, unless they are too many for
+// registers.
+template <int words>
+inline constexpr bool index_words = !on_device || words > 24;
 
 // Sets *carry to the carry out of a + b + *carry (0 or 1).
 REPDL_HD std::uint64_t add_carry(std::uint64_t a, std::uint64_t b, std::uint64_t* carry) {
@@ -85,7 +87,7 @@ class fixed_point {
     const int by = shift & 63;
     const std::uint64_t low = m << by;
     const std::uint64_t high = (m >> 1) >> (63 - by);
-    if constexpr (index_words) {
+    if constexpr (index_words<words>) {
       if (m == 0) return;
       if (!negative) {
         std::uint64_t carry = 0;
@@ -263,9 +265,44 @@ using sum_accumulator = exact_accumulator<float, 1>;
 using dot_accumulator = exact_accumulator<float, 2>;
 static_assert(sum_accumulator::words == 6 && dot_accumulator::words == 10);
 
-// RN_T(sqrt s) of s >= 0, by way of RO(s): certify_root.
+// RN_T(sqrt s) of s >= 0, s = N 2^lsb: with M = floor(N 2^-k) of 127 or 128 bits, lsb + k even, and r = floor(sqrt M), of 64 bits, the root is
+// (r + f) 2^((lsb + k) / 2), 0 <= f < 1, and f = 0 only if r^2 = M and nothing was cut off.
+template <class T, class Sum>
+REPDL_HD T round_wide_root(const Sum& s) {
+  constexpr int lsb = Sum::lsb;
+  int top = Sum::words - 1;
+  while (top >= 0 && s.word(top) == 0) --top;
+  if (top < 0) return T{};
+  const int bits = 64 * top + 64 - leading_zeros(s.word(top));
+  int k = bits - 128;
+  if (((lsb + k) & 1) != 0) ++k;
+  const auto bits_from = [&](int at) {  // 64 of N, from a place that may be negative
+    const auto word = [&](int i) { return i >= 0 && i < Sum::words ? s.word(i) : std::uint64_t{0}; };
+    const int i = at >> 6, by = at & 63;
+    return by == 0 ? word(i) : word(i) >> by | word(i + 1) << (64 - by);
+  };
+  const std::uint64_t low = bits_from(k), high = bits_from(k + 64);
+  bool cut = false;
+  for (int i = 0; 64 * i < k; ++i) cut |= (64 * (i + 1) <= k ? s.word(i) : s.word(i) << (64 - (k & 63))) != 0;
+  // Bit by bit: rest = M - r^2 of the bits so far, at most 2 r.
+  std::uint64_t r = 0, rest = 0, carry = 0;  // rest has 65 bits
+  for (int i = 63; i >= 0; --i) {
+    const std::uint64_t two = i >= 32 ? high >> (2 * (i - 32)) & 3 : low >> (2 * i) & 3;
+    const std::uint64_t upper = carry << 2 | rest >> 62;  // rest 4 + two >= 4 r + 1?
+    const std::uint64_t lower = rest << 2 | two;
+    const std::uint64_t subtrahend = r << 2 | 1, above = r >> 62;
+    const bool fits = upper > above || (upper == above && lower >= subtrahend);
+    rest = fits ? lower - subtrahend : lower;
+    carry = fits ? upper - above - static_cast<std::uint64_t>(lower < subtrahend) : upper;
+    r = r << 1 | static_cast<std::uint64_t>(fits);
+  }
+  const std::uint64_t below = static_cast<std::uint64_t>((rest | carry) != 0 || cut);
+  return from_bits<T>(round_leading<T>(false, r, below, (lsb + k) / 2 + 63));
+}
+// The same, of the narrower formats by way of RO(s): certify_root.
 template <class T, class Sum>
 REPDL_HD T round_root(const Sum& s) {
+  if constexpr (std::is_same_v<T, double>) return round_wide_root<T>(s);
   const double nearest = s.template round<double>();
   Sum rest = s;
   rest.add(-nearest);
@@ -313,9 +350,10 @@ struct exact_sum {
     }
   }
   REPDL_HD void add_product(From x, From y) {
-    static_assert(Factors == 2 && sizeof(From) < 8);
+    static_assert(Factors == 2);
     const double v = widen(x) * widen(y);
-    if (is_finite(v)) {
+    const bool has_value = sizeof(From) < 8 ? is_finite(v) : is_finite(widen(x)) && is_finite(widen(y));
+    if (has_value) {
       finite.add_product(x, y);
     } else {
       special.add(v);

@@ -58,6 +58,13 @@ REPDL_HD double rounded_compensated_bound(std::int64_t height, double magnitude,
   return compensated_bound(height, magnitude, leaf + 3);
 }
 
+// Of terms of binary64, and of products with their errors (two_prod), which lo takes, too: at most (h + 1) u M in 2 h additions, so that lo is
+// off by 2 h (h + 1) u^2 M. For certify(dd, e) of binary64 results: what dd.hpp says of wide_dd_bound.
+REPDL_HD double wide_compensated_bound(std::int64_t height, double magnitude, std::int64_t products) {
+  if (magnitude == 0 && products == 0) return 0;
+  return compensated_bound(height + 1, magnitude) + (static_cast<double>(products) * 0x1p-1071 + 0x1p-1074);
+}
+
 template <class R>
 struct bounded_sum {
   R hi{};

@@ -113,10 +113,10 @@ struct reduction_of_x : operation<Id> {
   static constexpr operand in[] = {{"x", Types}};
   static constexpr operand out[] = {{"out", Out}};
 };
-struct sum : reduction_of_x<op_id::sum> {
+struct sum : reduction_of_x<op_id::sum, FLOATS> {
   static constexpr std::string_view formula = "sum of x over the axes; exact zero is +0";
 };
-struct mean : reduction_of_x<op_id::mean> {
+struct mean : reduction_of_x<op_id::mean, FLOATS> {
   static constexpr std::string_view formula = "(sum of x over the axes) / count";
 };
 struct max : reduction_of_x<op_id::max, FLOATS> {
@@ -135,15 +135,15 @@ struct argmin : reduction_of_x<op_id::argmin, FLOATS, I64> {
 struct dot : operation<op_id::dot> {
   static constexpr std::string_view formula = "sum of x_k * y_k";
   using attrs = no_attrs;
-  static constexpr operand in[] = {{"x", NARROW}, {"y", NARROW}};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {{"x", FLOATS}, {"y", FLOATS}};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 
 struct prelu_weight_backward : operation<op_id::prelu_weight_backward> {
   static constexpr std::string_view formula = "sum over the axes of x > 0 ? +0 : g * x";
   using attrs = reduce_options;
-  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"x", FLOATS}};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 
 struct matmul : operation<op_id::matmul> {
@@ -593,15 +593,15 @@ struct var_mean : operation<op_id::var_mean> {
 };
 
 // Reductions whose plans are those of dot, sum, max or min.
-struct sum_squares : reduction_of_x<op_id::sum_squares> {
+struct sum_squares : reduction_of_x<op_id::sum_squares, FLOATS> {
   static constexpr std::string_view formula = "sum of x^2 over the axes";
 };
 struct vector_norm : operation<op_id::vector_norm> {
   static constexpr std::string_view formula =
       "over the axes, p = 1: sum of |x|; 2: sqrt(sum of x^2); inf, -inf: the greatest, least |x|";
   using attrs = vector_norm_options;
-  static constexpr operand in[] = {{"x", NARROW}};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {{"x", FLOATS}};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 
 // Pooling whose plans are those of max_pool2d, avg_pool2d and their gradients.

@@ -73,13 +73,11 @@ void run_rows(const reduce_call<T>& c, range outputs, const team<T>& team, count
     const output_terms<T> output = terms_at<T>(c.plan, kept);
     const std::int64_t at = kept.offset(2);
     kept.advance(1);
-    if constexpr (has_sums<T>) {
-      if (c.plan.is_sum()) {
-        const decision<T> d = sum_output(c, output, team);
-        static_cast<T*>(c.plan.out)[at] = d.value;
-        ++decided[static_cast<int>(d.by)];
-        continue;
-      }
+    if (c.plan.is_sum()) {
+      const decision<T> d = sum_output(c, output, team);
+      static_cast<T*>(c.plan.out)[at] = d.value;
+      ++decided[static_cast<int>(d.by)];
+      continue;
     }
     const order_partial<T> p = order_output(c, output, team);
     if (p.wants_index) {

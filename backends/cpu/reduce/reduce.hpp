@@ -59,9 +59,7 @@ struct order_loops {
                       std::int32_t* index) noexcept;
 };
 
-// Of terms and results of format T. Numbers of binary64 are ordered, and not added.
-template <class T>
-inline constexpr bool has_sums = sizeof(T) < 8;
+// Of terms and results of format T.
 template <class T>
 struct reduce_loops {
   order_loops<T> order;
@@ -101,10 +99,28 @@ struct reduce_loops {
   // lsb[j] = min(lsb[j], lsb_exponent(row[j])).
   void (*lsb_columns)(const T* row, std::int64_t columns, std::int32_t* lsb) noexcept;
 };
+// Of binary64: sums in double-double from the start.
 template <>
 struct reduce_loops<double> {
   order_loops<double> order;
+  std::int64_t row_dd_height;
+
+  block_dd (*sum_row_dd)(const double* x, std::int64_t n) noexcept;
+  block_dd (*dot_row_dd)(const double* x, const double* y, std::int64_t n) noexcept;
+  // columns <= column_tile; rows[r][j], r < row_group. sum[j] + error[j]: a compensated sum, which close_columns adds to hi[j] + lo[j]
+  // after column_block rows; magnitude[j] += the terms' magnitudes.
+  void (*sum_columns)(const double* const* rows, std::int64_t columns, double* sum, double* error,
+                      double* magnitude) noexcept;
+  void (*dot_columns)(const double* const* x, const double* const* y, std::int64_t columns, double* sum, double* error,
+                      double* magnitude) noexcept;
+  void (*close_columns)(std::int64_t columns, double* sum, double* error, double* hi, double* lo) noexcept;
+  // certify(hi + lo, wide_dd_bound(height, magnitude, products)), or of a mean or root (count); returns how many are undecided.
+  std::int64_t (*certify_columns)(std::int64_t columns, std::int64_t count, std::int64_t height, std::int64_t products,
+                                  const double* hi, const double* lo, const double* magnitude, double* out,
+                                  std::int32_t* decided) noexcept;
 };
+// A compensated sum of column_block terms, of products with their errors: 3 (column_block + 1)^2 u^2 of their magnitudes, in units of 4 u^2.
+inline constexpr std::int64_t wide_column_height = (column_block + 1) * (column_block + 1);
 
 struct reduce_kernels {
   reduce_loops<f16> of_f16;

@@ -72,16 +72,14 @@ class column_task {
     }
   }
 
-  bool sums() const noexcept { return has_sums<T> && call_.plan.is_sum(); }
+  bool sums() const noexcept { return call_.plan.is_sum(); }
   bool indexed() const noexcept { return call_.plan.op == ops::op_id::argmax || call_.plan.op == ops::op_id::argmin; }
   std::uint32_t flip() const noexcept {
     return call_.plan.op == ops::op_id::min || call_.plan.op == ops::op_id::argmin ? num::order_min : num::order_max;
   }
 
   void run(std::int64_t begin, std::int64_t end) noexcept {
-    if constexpr (has_sums<T>) {
-      if (sums()) return add_rows(begin, end);
-    }
+    if (sums()) return add_rows(begin, end);
     order_rows(begin, end);
   }
 
@@ -89,7 +87,12 @@ class column_task {
   void merge(const worker<T>& o) noexcept {
     w_.blocks += o.blocks + 1;
     for (std::int64_t j = 0; j < n_; ++j) {
-      if (sums()) {
+      if (sums() && is_wide) {
+        const num::dd s = num::add(num::dd{w_.hi[j], w_.lo[j]}, num::dd{o.hi[j], o.lo[j]});
+        w_.hi[j] = s.hi;
+        w_.lo[j] = s.lo;
+        w_.magnitude[j] += o.magnitude[j];
+      } else if (sums()) {
         num::compensated_sum<double> s{w_.hi[j], w_.lo[j]};
         s.merge({o.hi[j], o.lo[j]});
         w_.hi[j] = s.hi;
@@ -103,9 +106,7 @@ class column_task {
   }
 
   void finish(std::int64_t (&decided)[4]) noexcept {
-    if constexpr (has_sums<T>) {
-      if (sums()) return finish_sums(decided);
-    }
+    if (sums()) return finish_sums(decided);
     for (std::int64_t j = 0; j < n_; ++j) {
       if (indexed()) {
         static_cast<std::int64_t*>(call_.plan.out)[w_.out_at[j]] = w_.index[j];
@@ -117,6 +118,26 @@ class column_task {
   }
 
  private:
+  static constexpr bool is_wide = sizeof(T) == 8;
+
+  void finish_sums(std::int64_t (&decided)[4]) noexcept requires is_wide {
+    std::int64_t undecided = n_;
+    if (call_.forced(tier::double_double)) {
+      std::fill_n(w_.decided, n_, 0);
+    } else {
+      undecided = call_.kernels.certify_columns(n_, call_.divisor(), wide_column_height + w_.blocks,
+                                                call_.plan.inputs == 2 ? call_.plan.length : 0, w_.hi, w_.lo,
+                                                w_.magnitude, w_.value, w_.decided);
+    }
+    decided[static_cast<int>(tier::double_double)] += n_ - undecided;
+    decided[static_cast<int>(tier::exact)] += undecided;
+    for (std::int64_t j = 0; j < n_; ++j) {
+      if (w_.decided[j] == 0) {
+        w_.value[j] = exact_wide_output(call_, {{w_.base[0][j], w_.base[1][j]}, nullptr}, team<T>{&w_, 1});
+      }
+      static_cast<T*>(call_.plan.out)[w_.out_at[j]] = w_.value[j];
+    }
+  }
   void finish_sums(std::int64_t (&decided)[4]) noexcept {
     double factor = call_.plan.is_exact_in_binary64() ? 0.0
                     : tracked()                       ? 1.0
@@ -167,7 +188,10 @@ class column_task {
           }
           if (inside) at.advance(1);
         }
-        if (tracked()) {
+        if constexpr (is_wide) {
+          inputs == 2 ? kernel.dot_columns(group[0], group[1], n_, w_.sum, w_.error, w_.magnitude)
+                      : kernel.sum_columns(group[0], n_, w_.sum, w_.error, w_.magnitude);
+        } else if (tracked()) {
           inputs == 2 ? kernel.dot_columns_tracked(group[0], group[1], n_, w_.sum, w_.error)
                       : kernel.sum_columns_tracked(group[0], n_, w_.sum, w_.error);
         } else {
@@ -175,7 +199,9 @@ class column_task {
                       : kernel.sum_columns(group[0], n_, w_.sum, w_.largest);
         }
       }
-      if (tracked()) {
+      if constexpr (is_wide) {
+        kernel.close_columns(n_, w_.sum, w_.error, w_.hi, w_.lo);
+      } else if (tracked()) {
         kernel.close_columns_tracked(n_, w_.sum, w_.error, w_.hi, w_.lo, w_.magnitude);
       } else {
         kernel.close_columns(n_, rows, w_.sum, w_.largest, w_.hi, w_.lo, w_.magnitude);

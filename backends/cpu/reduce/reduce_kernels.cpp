@@ -115,6 +115,13 @@ struct step_of<float> {
     return load<narrow_of<float>>(x + i * 2 * lanes<float>);
   }
 };
+template <>
+struct step_of<double> {
+  const double* x;
+
+  [[gnu::always_inline]] explicit step_of(const double* from) : x(from) {}
+  [[gnu::always_inline]] f64v wide(int i) const { return load<f64v>(x + i * lanes64); }
+};
 constexpr int step_registers = chains / 2;
 
 // The terms of a sum. fold() is called on a step at a time. Those of f16 are below 2^16: a bound coarse by that much leaves few
@@ -173,6 +180,20 @@ struct product_terms {
   }
 };
 
+// Of binary64, a product with its error.
+struct wide_terms {
+  using terms = step_of<double>;
+  [[gnu::always_inline]] static num::double_word<f64v> get(const terms& x, const terms&, int i) {
+    return {x.wide(i), f64v{}};
+  }
+};
+struct wide_products {
+  using terms = step_of<double>;
+  [[gnu::always_inline]] static num::double_word<f64v> get(const terms& x, const terms& y, int i) {
+    return num::two_prod(x.wide(i), y.wide(i));
+  }
+};
+
 // Calls body(x, y) on each step of terms, the last ones padded with +0: such a term changes no sum that is not -0, and
 // all sums start from +0.
 template <class T, class Body>
@@ -212,6 +233,8 @@ template <class Terms, class T>
 constexpr int dd_chains = 4;
 constexpr std::int64_t plain_errors = row_block / (dd_chains * lanes64);
 constexpr std::int64_t dd_height = plain_errors * plain_errors + dd_chains * lanes64 + 1;
+// With the errors of products, which are added up, too: at most (k + 1) u M in 2 k additions, 2 k (k + 1) u^2 M.
+constexpr std::int64_t wide_dd_height = (plain_errors + 1) * (plain_errors + 1) + dd_chains * lanes64 + 1;
 
 template <class Terms, class T>
 [[gnu::always_inline]] inline block_dd sum_block_dd(const T* x, const T* y, std::int64_t n) {
@@ -222,9 +245,16 @@ template <class Terms, class T>
 #pragma GCC unroll 8
     for (int i = 0; i < step<T> / lanes64; ++i) {
       const int c = i % dd_chains;
-      const f64v term = Terms::get(p, q, i);
-      s[c].add(term);
-      magnitude[c] += num::magnitude_of(term);
+      if constexpr (sizeof(T) == 8) {
+        const num::double_word<f64v> term = Terms::get(p, q, i);
+        s[c].add(term.hi);
+        s[c].lo += term.lo;
+        magnitude[c] += num::magnitude_of(term.hi);
+      } else {
+        const f64v term = Terms::get(p, q, i);
+        s[c].add(term);
+        magnitude[c] += num::magnitude_of(term);
+      }
     }
   });
   num::dd acc = {0, 0};
@@ -249,6 +279,11 @@ block_dd sum_row_dd(const T* x, std::int64_t n) noexcept {
 template <class T>
 block_dd dot_row_dd(const T* x, const T* y, std::int64_t n) noexcept {
   return sum_block_dd<product_terms<T>>(x, y, n);
+}
+
+block_dd sum_row_of_wide(const double* x, std::int64_t n) noexcept { return sum_block_dd<wide_terms>(x, x, n); }
+block_dd dot_row_of_wide(const double* x, const double* y, std::int64_t n) noexcept {
+  return sum_block_dd<wide_products>(x, y, n);
 }
 
 template <class T>
@@ -428,6 +463,70 @@ void close_columns(std::int64_t columns, std::int64_t rows, double* __restrict s
   }
 }
 
+// Of binary64.
+template <int Inputs>
+void add_wide_columns(const double* const* x, const double* const* y, std::int64_t columns, double* __restrict sum,
+                      double* __restrict error, double* __restrict magnitude) noexcept {
+#pragma omp simd
+  for (std::int64_t j = 0; j < columns; ++j) {
+    num::compensated_sum<double> s{sum[j], error[j]};
+    double m = magnitude[j];
+#pragma GCC unroll 8
+    for (int r = 0; r < row_group; ++r) {
+      num::dd term{x[r][j], 0.0};
+      if constexpr (Inputs == 2) term = num::two_prod(x[r][j], y[r][j]);
+      s.add(term.hi);
+      if constexpr (Inputs == 2) s.lo += term.lo;
+      m += num::magnitude_of(term.hi);
+    }
+    sum[j] = s.hi;
+    error[j] = s.lo;
+    magnitude[j] = m;
+  }
+}
+void sum_wide_columns(const double* const* rows, std::int64_t columns, double* sum, double* error,
+                      double* magnitude) noexcept {
+  add_wide_columns<1>(rows, rows, columns, sum, error, magnitude);
+}
+void dot_wide_columns(const double* const* x, const double* const* y, std::int64_t columns, double* sum, double* error,
+                      double* magnitude) noexcept {
+  add_wide_columns<2>(x, y, columns, sum, error, magnitude);
+}
+void close_wide_columns(std::int64_t columns, double* __restrict sum, double* __restrict error, double* __restrict hi,
+                        double* __restrict lo) noexcept {
+#pragma omp simd
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const num::dd all = num::add(num::dd{hi[j], lo[j]}, num::two_sum(sum[j], error[j]));
+    hi[j] = all.hi;
+    lo[j] = all.lo;
+    sum[j] = 0;
+    error[j] = 0;
+  }
+}
+std::int64_t certify_wide_columns(std::int64_t columns, std::int64_t count, std::int64_t height, std::int64_t products,
+                                  const double* __restrict hi, const double* __restrict lo,
+                                  const double* __restrict magnitude, double* __restrict out,
+                                  std::int32_t* __restrict decided) noexcept {
+  std::int32_t undecided = 0;
+  const auto test = [&](auto&& certify) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const num::decided_value<double> c =
+          certify(num::dd{hi[j], lo[j]}, num::wide_dd_bound(height, magnitude[j], products));
+      out[j] = c.value;
+      decided[j] = c.decided ? 1 : 0;
+      undecided += c.decided ? 0 : 1;
+    }
+  };
+  if (count == 0) {
+    test([](num::dd s, double e) { return num::certify<double>(s, e); });
+  } else if (count == root_of_sum) {
+    test([](num::dd s, double e) { return num::certify_root<double>(s, e); });
+  } else {
+    test([count](num::dd s, double e) { return num::certify_mean<double>(s, e, count); });
+  }
+  return undecided;
+}
+
 // By bits, so that the loop is vectorised.
 template <class T>
 [[gnu::always_inline]] inline bool is_number(T x) {
@@ -537,7 +636,16 @@ constexpr reduce_loops<T> loops = {
 
 }  // namespace
 
-constinit const reduce_kernels reduce_table = {
-    .of_f16 = loops<f16>, .of_bf16 = loops<bf16>, .of_f32 = loops<float>, .of_f64 = {.order = ordered<double>}};
+constinit const reduce_kernels reduce_table = {.of_f16 = loops<f16>,
+                                               .of_bf16 = loops<bf16>,
+                                               .of_f32 = loops<float>,
+                                               .of_f64 = {.order = ordered<double>,
+                                                          .row_dd_height = wide_dd_height,
+                                                          .sum_row_dd = sum_row_of_wide,
+                                                          .dot_row_dd = dot_row_of_wide,
+                                                          .sum_columns = sum_wide_columns,
+                                                          .dot_columns = dot_wide_columns,
+                                                          .close_columns = close_wide_columns,
+                                                          .certify_columns = certify_wide_columns}};
 
 }  // namespace repdl::cpu::REPDL_ISA

@@ -103,6 +103,30 @@ decision<T> escalate(const reduce_call<T>& c, const output_terms<T>& output, con
   return c.plan.inputs == 2 ? escalate<2>(c, output, team, lsb) : escalate<1>(c, output, team, lsb);
 }
 
+// Binary64: a double-double, then exactly.
+template <int Factors>
+double exact_wide_output(const reduce_call<double>& c, const output_terms<double>& output,
+                         const team<double>& team) noexcept {
+  const auto p = collect(c, output, team, exact_wide_partial<Factors>{});
+  const std::int64_t divisor = c.divisor();
+  return divisor == 0 ? p.sum.round() : divisor == root_of_sum ? p.sum.root() : p.sum.mean(divisor);
+}
+inline double exact_wide_output(const reduce_call<double>& c, const output_terms<double>& output,
+                                const team<double>& team) noexcept {
+  return c.plan.inputs == 2 ? exact_wide_output<2>(c, output, team) : exact_wide_output<1>(c, output, team);
+}
+inline decision<double> sum_output(const reduce_call<double>& c, const output_terms<double>& output,
+                                   const team<double>& team) noexcept {
+  if (!c.forced(tier::double_double)) {
+    const dd_partial p = collect(c, output, team, dd_partial{});
+    const double e =
+        num::wide_dd_bound(c.kernels.row_dd_height + p.blocks, p.magnitude, c.plan.inputs == 2 ? c.plan.length + 1 : 0);
+    const num::decided_value<double> r = round_result<double>(p.sum, e, c.divisor());
+    if (r.decided) return {r.value, tier::double_double};
+  }
+  return {exact_wide_output(c, output, team), tier::exact};
+}
+
 template <class T>
 decision<T> sum_output(const reduce_call<T>& c, const output_terms<T>& output, const team<T>& team) noexcept {
   const sum_partial p = collect(c, output, team, sum_partial{});

@@ -40,8 +40,8 @@ inline walk<2> reduced_walk(const plan::reduce_plan& p, std::int64_t start) noex
 // What one thread works with; carved from the launch's workspace.
 template <class T>
 struct alignas(64) worker {
-  T pack[2][row_group * column_tile];   // at least row_block each
-  alignas(64) unsigned char slot[128];  // a thread's part of one long reduction
+  T pack[2][row_group * column_tile];                         // at least row_block each
+  alignas(64) unsigned char slot[sizeof(T) < 8 ? 128 : 640];  // a thread's part of one long reduction
 
   // Column tiles. Offsets of each column's inputs and output.
   std::int64_t base[2][column_tile];
@@ -102,9 +102,7 @@ class block_stream {
       done += m;
       walk_.advance(m);
     }
-    if constexpr (has_sums<T>) {
-      if (plan_.drops_positive()) drop_positive(worker_.pack[0], worker_.pack[1], b.n);
-    }
+    if (plan_.drops_positive()) drop_positive(worker_.pack[0], worker_.pack[1], b.n);
     if (plan_.magnitudes) drop_signs(worker_.pack[0], b.n);
     b.x = part[0];
     b.y = part[plan_.inputs - 1];
@@ -118,7 +116,7 @@ class block_stream {
   static void drop_positive(T* g, T* x, std::int64_t n) {
     using storage = num::storage_of<T>;
     for (std::int64_t i = 0; i < n; ++i) {
-      const auto keep = static_cast<storage>(num::widen_to_float(x[i]) > 0 ? 0 : ~storage{0});
+      const auto keep = static_cast<storage>(num::widen(x[i]) > 0 ? 0 : ~storage{0});
       g[i] = num::from_bits<T>(num::to_bits(g[i]) & keep);
       x[i] = num::from_bits<T>(num::to_bits(x[i]) & keep);
     }
@@ -211,6 +209,23 @@ struct exact_partial {
     }
   }
   void merge(const exact_partial& o) noexcept { sum.merge(o.sum); }
+};
+
+// Of any terms.
+template <int Factors>
+struct exact_wide_partial {
+  num::exact_sum<double, Factors> sum;
+
+  void add(const reduce_loops<double>&, int inputs, const block<double>& b) noexcept {
+    for (std::int64_t i = 0; i < b.n; ++i) {
+      if constexpr (Factors == 2) {
+        if (inputs == 2) sum.add_product(b.x[i], b.y[i]);
+      } else {
+        sum.add(b.x[i]);
+      }
+    }
+  }
+  void merge(const exact_wide_partial& o) noexcept { sum.merge(o.sum); }
 };
 
 // max, min, argmax, argmin. Parts merge in ascending order, so that ties keep the first index.

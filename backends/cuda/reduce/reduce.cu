@@ -13,7 +13,11 @@ namespace repdl::cuda {
 namespace {
 
 std::size_t partial_size(const plan::reduce_plan& p) {
-  using T = float;  // partial sums are as large in every format; what is ordered, at most so
+  if (p.type == dtype::f64 && p.is_sum()) {
+    return p.inputs == 2 ? std::max(sizeof(wide_sum<2>), sizeof(exact_sum<2, double>))
+                         : std::max(sizeof(wide_sum<1>), sizeof(exact_sum<1, double>));
+  }
+  using T = float;  // partial sums are as large in the narrower formats; what is ordered, at most so
   if (p.inputs == 2) return std::max({sizeof(fast_sum<2, T>), sizeof(dd_sum<2, T>), sizeof(exact_sum<2, T>)});
   if (p.is_sum()) return std::max({sizeof(fast_sum<1, T>), sizeof(dd_sum<1, T>), sizeof(exact_sum<1, T>)});
   return std::max(sizeof(extremum<double>), sizeof(arg_extremum<double>));

@@ -173,7 +173,7 @@ __device__ bool write_result(P acc, const reduce_geometry& g, const reduce_param
     if (g.bias != nullptr) {  // c is the product c * 1
       std::int64_t offset[1];
       locate<3>(g, g.kept, output, offset);
-      acc.take(p, num::widen_to_float(static_cast<const typename P::element*>(g.bias)[offset[0]]), 1.0f, g.length);
+      acc.take(p, as_term(static_cast<const typename P::element*>(g.bias)[offset[0]]), 1, g.length);
     }
   }
   typename P::output value;
@@ -466,7 +466,9 @@ __global__ void __launch_bounds__(threads) few_sums(const reduce_geometry g, con
   if (attempt<Fast>(g, p, partials, shared, &decided, counters)) return;
   reduce_parameters late = p;
   late.forced = force_exact;
-  if (attempt<DoubleDouble>(g, late, nullptr, shared, &decided, counters)) return;
+  if constexpr (!std::is_same_v<Fast, DoubleDouble>) {
+    if (attempt<DoubleDouble>(g, late, nullptr, shared, &decided, counters)) return;
+  }
   attempt<Exact>(g, late, nullptr, shared, &decided, counters);
 }
 
@@ -500,14 +502,23 @@ void launch_repair(const reduction& r, const reduce_parameters& p, const job& j)
 // A thread's own terms, the merges in a team, the chunks of a joining lane, the merges in its warp, a bias.
 std::int64_t height_of(std::int64_t terms, std::int64_t chunks) { return terms + 16 + ceil_div(chunks, 32) + 16 + 1; }
 
+// The terms of a thread, or more: a share, and what does not fill a load.
+std::int64_t terms_of_thread(const reduce_geometry& g) {
+  return g.columns ? ceil_div(g.length, g.chunks) : ceil_div(g.chunk_length, g.team) + 2 * loaded_terms(8, 1);
+}
+
+// Of binary64 the first tier is the double-double one.
 template <class Fast, class DoubleDouble, class Exact>
 void launch_sum(const reduction& r, const job& j) {
   reduce_parameters p = r.p;
-  p.forced = j.first_tier > tier::binary64;
+  constexpr bool one_tier = std::is_same_v<Fast, DoubleDouble>;
+  p.forced = j.first_tier > Fast::decides;
+  p.height = height_of(terms_of_thread(r.first), r.first.chunks);
   if (r.is_few) {
     const bool joins = r.first.chunks > 1;
     if (joins) launch_items<Fast>(r, p, j);
-    p.height = height_of(ceil_div(r.first.length, threads), 1);
+    if (!(one_tier && joins))
+      p.height = height_of(ceil_div(r.first.length, threads) + (one_tier ? 2 * loaded_terms(8, 1) : 0), 1);
     return launch_kernel<few_sums<Fast, DoubleDouble, Exact>>(
         j, r.first.outputs, threads, 0, r.first, p, joins ? reinterpret_cast<const Fast*>(r.partials) : nullptr,
         j.first_tier > tier::double_double, j.counters);
@@ -519,7 +530,7 @@ void launch_sum(const reduction& r, const job& j) {
   launch_first<Fast>(r, p, j);
   p.forced = j.first_tier > tier::double_double;
   p.height = height_of(ceil_div(r.repair.chunk_length, r.repair.team), r.repair.chunks);
-  launch_repair<DoubleDouble>(r, p, j);
+  if constexpr (!one_tier) launch_repair<DoubleDouble>(r, p, j);
   launch_repair<Exact>(r, p, j);
 }
 
@@ -529,28 +540,23 @@ template <class T>
 void launch_reduction(const reduction& r, const job& j) {
   ops::for_operation<ops::family::reduce>(r.op, [&]<class Op>() {
     using enum ops::op_id;
-    constexpr bool selects = ops::is_one_of<Op, max, min, argmax, argmin>;
-    if constexpr (sizeof(T) == 8 && !selects) {
-      // Binary64 has no sums.
-    } else if constexpr (Op::id == ops::op_id::dot) {
-      launch_sum<fast_sum<2, T>, dd_sum<2, T>, exact_sum<2, T>>(r, j);
+    constexpr int inputs = Op::id == dot || Op::id == prelu_weight_backward ? 2 : 1;
+    using fast = typename first_sums<inputs, T>::fast;
+    using late = typename first_sums<inputs, T>::late;
+    using exact = exact_sum<inputs, T>;
+    if constexpr (Op::id == ops::op_id::dot) {
+      launch_sum<fast, late, exact>(r, j);
     } else if constexpr (Op::id == ops::op_id::prelu_weight_backward) {
-      launch_sum<without_positive<fast_sum<2, T>>, without_positive<dd_sum<2, T>>, without_positive<exact_sum<2, T>>>(
-          r, j);
+      launch_sum<without_positive<fast>, without_positive<late>, without_positive<exact>>(r, j);
     } else if constexpr (ops::is_one_of<Op, ops::op_id::sum, ops::op_id::mean>) {
       if constexpr (Op::id == ops::op_id::sum) {
-        if (r.magnitudes) {
-          return launch_sum<of_magnitudes<fast_sum<1, T>>, of_magnitudes<dd_sum<1, T>>, of_magnitudes<exact_sum<1, T>>>(
-              r, j);
-        }
+        if (r.magnitudes) return launch_sum<of_magnitudes<fast>, of_magnitudes<late>, of_magnitudes<exact>>(r, j);
       }
-      launch_sum<fast_sum<1, T>, dd_sum<1, T>, exact_sum<1, T>>(r, j);
+      launch_sum<fast, late, exact>(r, j);
     } else if constexpr (ops::is_one_of<Op, ops::op_id::argmax, ops::op_id::argmin>) {
       launch_first<arg_extremum<T>>(r, r.p, j);
     } else if constexpr (ops::is_one_of<Op, ops::op_id::max, ops::op_id::min>) {
-      if constexpr (sizeof(T) < 8) {
-        if (r.magnitudes) return launch_first<of_magnitudes<extremum<T>>>(r, r.p, j);
-      }
+      if (r.magnitudes) return launch_first<of_magnitudes<extremum<T>>>(r, r.p, j);
       launch_first<extremum<T>>(r, r.p, j);
     } else if constexpr (!ops::is_one_of<Op, ops::op_id::sum_squares,
                                          ops::op_id::vector_norm>) {  // plans of the others

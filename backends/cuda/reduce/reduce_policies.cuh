@@ -1,7 +1,7 @@
 // What reductions accumulate. A policy is a partial result of some terms of one output: take() adds terms, merge()
 // joins two partial results, finish() decides the output or gives up. Integers and selections are exact in any order;
 // for the floating-point policies what is proved holds in every order. Terms come as binary32 numbers, which those of
-// every format T are but binary64, which is ordered only; only the result is rounded to T. `resident`: the blocks that a multiprocessor has registers for.
+// every format T are but binary64; only the result is rounded to T. `resident`: the blocks that a multiprocessor has registers for.
 #pragma once
 
 #include <cstdint>
@@ -184,6 +184,45 @@ struct dd_sum {
   }
 };
 
+// Of binary64 terms, the first tier: a compensated sum. Infinities, NaN and what overflows make the bound NaN or infinite, and say nothing.
+template <int Inputs>
+struct wide_sum {
+  static constexpr tier decides = tier::double_double;
+  static constexpr int inputs = Inputs;
+  static constexpr bool batched = true;
+  static constexpr int resident = 3;
+  using element = double;
+  using term = double;
+  using output = double;
+
+  num::measured_sum sum;
+
+  __device__ void take(const reduce_parameters&, double x, [[maybe_unused]] double y, std::int64_t) {
+    if constexpr (Inputs == 1) {
+      sum.add_term(x);
+    } else {
+      const num::dd product = num::two_prod(x, y);
+      sum.add_term(product.hi);
+      sum.lo += product.lo;
+    }
+  }
+  template <class Index>
+  __device__ void take_batch(const reduce_parameters& p, const double (&x)[batch_terms], const double (&y)[batch_terms],
+                             const Index&) {
+#pragma unroll
+    for (int i = 0; i < batch_terms; ++i) take(p, x[i], Inputs == 1 ? 0.0 : y[i], 0);
+  }
+  __device__ void merge(const wide_sum& o) { sum.merge(o.sum); }
+  __device__ bool finish(const reduce_parameters& p, double* out) const {
+    if (p.forced) return false;
+    if (is_undefined(p, out)) return true;
+    const double e = num::wide_compensated_bound(p.height, sum.magnitude, Inputs == 1 ? 0 : p.length + 1);
+    const num::decided_value<double> c = certify_sum<Inputs, double>(sum.total(), e, p);
+    if (c.decided) *out = c.value;
+    return c.decided;
+  }
+};
+
 // Exact tier: integers (fixed_point.hpp). Always decides.
 template <int Inputs, class T>
 struct exact_sum {
@@ -191,11 +230,11 @@ struct exact_sum {
   static constexpr int inputs = Inputs;
   static constexpr bool batched = false;
   using element = T;
-  using term = float;
+  using term = term_type<T>;
   using output = T;
-  num::exact_sum<float, Inputs> sum;
+  num::exact_sum<term, Inputs> sum;
 
-  __device__ void take(const reduce_parameters&, float x, float y, std::int64_t) {
+  __device__ void take(const reduce_parameters&, term x, term y, std::int64_t) {
     if constexpr (Inputs == 1) {
       sum.add(x);
     } else {
@@ -213,21 +252,34 @@ struct exact_sum {
   }
 };
 
+// The tiers before the exact one; the same, where there is only one.
+template <int Inputs, class T>
+struct first_sums {
+  using fast = fast_sum<Inputs, T>;
+  using late = dd_sum<Inputs, T>;
+};
+template <int Inputs>
+struct first_sums<Inputs, double> {
+  using fast = wide_sum<Inputs>;
+  using late = fast;
+};
+
 // A sum of products g x without the terms with x > 0.
 template <class Sum>
 struct without_positive : Sum {
   static_assert(Sum::inputs == 2);
-  __device__ void take(const reduce_parameters& p, float g, float x, std::int64_t i) {
-    Sum::take(p, x > 0 ? 0.0f : g, x > 0 ? 0.0f : x, i);
+  using term = typename Sum::term;
+  __device__ void take(const reduce_parameters& p, term g, term x, std::int64_t i) {
+    Sum::take(p, x > 0 ? term{0} : g, x > 0 ? term{0} : x, i);
   }
   template <class Index>
-  __device__ void take_batch(const reduce_parameters& p, const float (&g)[batch_terms], const float (&x)[batch_terms],
+  __device__ void take_batch(const reduce_parameters& p, const term (&g)[batch_terms], const term (&x)[batch_terms],
                              const Index& index_of) {
-    float kept[2][batch_terms];
+    term kept[2][batch_terms];
 #pragma unroll
     for (int i = 0; i < batch_terms; ++i) {
-      kept[0][i] = x[i] > 0 ? 0.0f : g[i];
-      kept[1][i] = x[i] > 0 ? 0.0f : x[i];
+      kept[0][i] = x[i] > 0 ? term{0} : g[i];
+      kept[1][i] = x[i] > 0 ? term{0} : x[i];
     }
     Sum::take_batch(p, kept[0], kept[1], index_of);
   }
@@ -294,13 +346,14 @@ struct extremum {
 template <class P>
 struct of_magnitudes : P {
   static_assert(P::inputs == 1);
-  __device__ void take(const reduce_parameters& p, float x, float y, std::int64_t i) { P::take(p, fabsf(x), y, i); }
+  using term = typename P::term;
+  __device__ void take(const reduce_parameters& p, term x, term y, std::int64_t i) { P::take(p, fabs(x), y, i); }
   template <class Index>
-  __device__ void take_batch(const reduce_parameters& p, const float (&x)[batch_terms], const float (&y)[batch_terms],
+  __device__ void take_batch(const reduce_parameters& p, const term (&x)[batch_terms], const term (&y)[batch_terms],
                              const Index& index_of) {
-    float a[batch_terms];
+    term a[batch_terms];
 #pragma unroll
-    for (int i = 0; i < batch_terms; ++i) a[i] = fabsf(x[i]);
+    for (int i = 0; i < batch_terms; ++i) a[i] = fabs(x[i]);
     P::take_batch(p, a, y, index_of);
   }
 };
