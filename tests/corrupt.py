@@ -6,8 +6,8 @@
 --each: a build for each change, else one for each group of changes that have no operation in common. OPTION: of cmake, besides those
 of the preset cpu; with the same ones as another build's, a compiler cache has what is unchanged.
 In a copy of the tree: one digit of a committed digest, a line of digests left out, the last bit of a constant of sin and cos,
-the error bounds of sums, of products and convolutions, of averages, of optimiser steps, of the softmax family, of norms and of their
-gradients, of sums to places, negative strides. Each must make `repdl verify` fail and name what is wrong; undone, it must pass again.
+the error bounds of sums, also of binary64, of products and convolutions, of averages, of optimiser steps, of the softmax family, of norms
+and of their gradients, of sums to places, negative strides. Each must make `repdl verify` fail and name what is wrong; undone, it must pass again.
 """
 import argparse
 import os
@@ -77,6 +77,9 @@ source_changes = [
     [
         ("the error bound of products is zero", "backends/cpu/product/gemm_engines.hpp",
          replace("static_cast<double>(height + 4) * 0x1p-53;", "0.0;"), quick("matmul")),
+        ("the error bound of sums of binary64 is zero", "librepdl/num/dd.hpp",
+         replace("return dd_bound(height, magnitude) + (static_cast", "return 0 * dd_bound(height, magnitude) + 0 * (static_cast"),
+         quick("sum", "dot")),
     ],
     [
         ("the error bound of averages is zero", "librepdl/num/sums.hpp",

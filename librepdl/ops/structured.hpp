@@ -26,7 +26,9 @@ constexpr operand of(domain numbers, operand o) {
   return o;
 }
 /// Optional.
-constexpr operand along(std::string_view name, dtype_set formats = NARROW) { return {name, formats, true, extent::along}; }
+constexpr operand along(std::string_view name, dtype_set formats = NARROW) {
+  return {name, formats, true, extent::along};
+}
 
 // The operands of an elementwise operation ("x,y" -> x, y).
 struct elementwise_operands {

@@ -873,6 +873,11 @@ std::uint64_t value_of(dtype type, bool tame, std::uint64_t w, std::int64_t i) {
   const auto pick = static_cast<unsigned>(w >> 56);
   if (type == dtype::i64) return pick < 16 ? static_cast<std::uint64_t>(-100) : w % 7;  // targets
   if (type == dtype::boolean) return pick < 128 ? 0 : w;
+  if (type == dtype::f64 && tame) {  // exponents of -12 to 3, in pairs of opposite sign; zeros, and numbers of few bits
+    if (pick < 16) return (w & 1) << 63;
+    const std::uint64_t fraction = pick < 96 ? w & 0xfff0000000000 : w & 0xfffffffffffff;
+    return static_cast<std::uint64_t>(i & 1) << 63 | std::uint64_t{1011 + (pick & 15u)} << 52 | fraction;
+  }
   // Every pattern of the narrow formats and of f64 is a number or a NaN; those below 2 are tame.
   if (type != dtype::f32) return tame && (type == dtype::f16 || type == dtype::bf16) ? w & 0xbfff : w;
   const auto bits = static_cast<std::uint32_t>(w);

@@ -2293,8 +2293,8 @@ astype = convert
 def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """sum of x over the axes; exact zero is +0, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -2306,8 +2306,8 @@ def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
 def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """(sum of x over the axes) / count, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -2375,9 +2375,9 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
 def dot(x: A, y: A, *, out: A | None = None) -> A:
     """sum of x_k * y_k, rounded once.
 
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(174, (x, y), out, None)
@@ -2932,9 +2932,9 @@ def kl_div_backward(g: A, x: A, t: A, reduction: str = "mean", log_target: bool 
 def prelu_weight_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """sum over the axes of x > 0 ? +0 : g * x, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3354,8 +3354,8 @@ def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction:
 def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """sum of x^2 over the axes, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3367,8 +3367,8 @@ def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: 
 def vector_norm(x: A, p: float = 2.0, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """over the axes, p = 1: sum of |x|; 2: sqrt(sum of x^2); inf, -inf: the greatest, least |x|, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     p: 1, 2, inf or -inf
     axis: the axes to reduce; all when absent
     keepdims: keep the reduced axes with size 1

@@ -65,41 +65,41 @@ inline std::uint64_t odd_of(int length, word_stream& w) {
   const std::uint64_t top = std::uint64_t{1} << (length - 1);
   return top | (w.next64() & (top - 1)) | 1;
 }
-/// Patterns of a format of at most 32 bits. Of binary32 the draws are those of the functions above.
-struct numbers_of {
+/// Patterns of a format, of at most as many bits as Word has. Of binary32 the draws are those of the functions above.
+template <class Word>
+struct patterns_of {
   dtype type;
   const format& f;
   int p;  ///< precision
 
-  explicit numbers_of(dtype t) : type(t), f(format_of(t)), p(f.precision) {}
+  explicit patterns_of(dtype t) : type(t), f(format_of(t)), p(f.precision) {}
 
-  std::uint32_t sign() const { return static_cast<std::uint32_t>(f.sign_bit()); }
-  std::uint32_t largest() const { return static_cast<std::uint32_t>(f.largest()); }
-  std::uint32_t minus_infinity() const { return static_cast<std::uint32_t>(infinity_bits(type, true)); }
-  bool is_finite(std::uint32_t x) const { return (x & f.infinity()) != f.infinity(); }
+  Word sign() const { return static_cast<Word>(f.sign_bit()); }
+  Word largest() const { return static_cast<Word>(f.largest()); }
+  Word minus_infinity() const { return static_cast<Word>(infinity_bits(type, true)); }
+  bool is_finite(Word x) const { return (x & f.infinity()) != f.infinity(); }
   /// (-1)^negative * m * 2^e, which must be a number of the format; rounded to one; its least number where that is 0.
-  std::uint32_t pattern(bool negative, std::uint64_t m, int e) const {
-    return static_cast<std::uint32_t>(exact_pattern(type, negative, m, e));
+  Word pattern(bool negative, std::uint64_t m, int e) const {
+    return static_cast<Word>(exact_pattern(type, negative, m, e));
   }
-  std::uint32_t rounded(bool negative, std::uint64_t m, int e) const {
-    return static_cast<std::uint32_t>(round(type, negative, m, e, false));
+  Word rounded(bool negative, std::uint64_t m, int e) const {
+    return static_cast<Word>(round(type, negative, m, e, false));
   }
-  std::uint32_t tiny(bool negative, int e) const { return pattern(negative, 1, std::max(e, f.ulp_min())); }
-  std::uint32_t with_exponent(bool negative, int e, std::uint64_t word) const {
-    return static_cast<std::uint32_t>(compose(type, negative, e, word));
+  Word tiny(bool negative, int e) const { return pattern(negative, 1, std::max(e, f.ulp_min())); }
+  Word with_exponent(bool negative, int e, std::uint64_t word) const {
+    return static_cast<Word>(compose(type, negative, e, word));
   }
   /// A uniform pattern, finite unless `keep`.
-  std::uint32_t finite(std::uint32_t x, bool keep) const { return !keep && !is_finite(x) ? x ^ (1U << (p - 1)) : x; }
-  std::uint32_t ordinary(sample_class c, word_stream& w) const {
-    return static_cast<std::uint32_t>(sample(c, type, w));
-  }
-  std::uint32_t drawn(sample_class c, bool keep, word_stream& w) const {
+  Word finite(Word x, bool keep) const { return !keep && !is_finite(x) ? x ^ (Word{1} << (p - 1)) : x; }
+  Word ordinary(sample_class c, word_stream& w) const { return static_cast<Word>(sample(c, type, w)); }
+  Word drawn(sample_class c, bool keep, word_stream& w) const {
     return finite(ordinary(c, w), keep || c == sample_class::single_nonfinite);
   }
-  std::uint32_t special(word_stream& w) const {
-    return type == dtype::f32 ? special32(w) : static_cast<std::uint32_t>(detail::special(type, w));
+  Word special(word_stream& w) const {
+    return type == dtype::f32 ? special32(w) : static_cast<Word>(detail::special(type, w));
   }
 };
+using numbers_of = patterns_of<std::uint32_t>;
 /// m 2^e, or what it is rounded to.
 inline std::uint32_t of_integer(const numbers_of& t, std::int64_t m, int e) {
   return t.rounded(m < 0, static_cast<std::uint64_t>(m < 0 ? -m : m), e);

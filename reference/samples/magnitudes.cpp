@@ -48,7 +48,8 @@ class magnitude_row {
     const bool half = t_ == dtype::f16;
     const int e = half ? (c_ == near_ties ? 2 : w_.between(-5, 2)) : w_.between(-30, 30);
     const uint64_t target = detail::odd_of(f_.precision + 1, w_);
-    if (c_ == near_ties) put(1, half ? f_.ulp_min() : e - 40);
+    const int below = t_ == dtype::f64 ? w_.between(40, 90) : 40;
+    if (c_ == near_ties) put(1, half ? f_.ulp_min() : e - below);
     if (kind_ == magnitude_sum::plain) {
       put(target - 1, e);
       put(1, e);

@@ -7,20 +7,23 @@
 namespace repdl::reference {
 namespace {
 
-using detail::numbers_of;
+using numbers_of = detail::patterns_of<std::uint64_t>;
+using patterns = std::vector<std::uint64_t>;
 
-constexpr int sum_unit = -298;  // of all sums: every product of two binary32 numbers is a multiple of 2^sum_unit
-
-using patterns = std::vector<std::uint32_t>;
+/// Every product of two binary32 numbers is a multiple of 2^-298, and every term here that is made for a sum of binary64; at the end of
+/// that range the sums lie elsewhere.
+int unit_of_sums(dtype type, sample_class c) {
+  return type == dtype::f64 && c == sample_class::overflow_border ? 400 : -298;
+}
 
 /// Appends terms, each the residual's leading bits, until nothing is left or `limit` terms were made.
-void decompose(const numbers_of& t, wide_integer residual, std::size_t limit, patterns* terms) {
+void decompose(const numbers_of& t, int sum_unit, wide_integer residual, std::size_t limit, patterns* terms) {
   for (; limit > 0 && !residual.is_zero(); --limit) {
     const wide_integer magnitude = residual.magnitude();
     const int low = std::max(magnitude.length() - t.f.precision, t.f.ulp_min() - sum_unit);
     const std::uint64_t top = magnitude.bits_from(low);
     if (top == 0) break;
-    std::uint32_t x = t.pattern(residual.negative(), top, low + sum_unit);
+    std::uint64_t x = t.pattern(residual.negative(), top, low + sum_unit);
     if (!t.is_finite(x)) x -= 1;  // at most the largest number
     terms->push_back(x);
     const number n = widen(t.type, x);
@@ -32,13 +35,15 @@ void decompose(const numbers_of& t, wide_integer residual, std::size_t limit, pa
 patterns aimed_row(const numbers_of& t, sample_class c, std::size_t k, bool mean, word_stream& w) {
   patterns row;
   const int p = t.f.precision;
-  const std::size_t reserve = t.type != f32 ? 10 : c == sample_class::overflow_border ? 6 : 4;
+  const bool is_wide = t.type == dtype::f64;
+  const int sum_unit = unit_of_sums(t.type, c);
+  const std::size_t reserve = is_wide ? 6 : t.type != f32 ? 10 : c == sample_class::overflow_border ? 6 : 4;
   const bool short_near = c == sample_class::near_ties && k == 3;  // two terms for the tie, one beside it
   const std::size_t free = k > reserve + 1 ? k - reserve : k < 2 ? k : short_near ? 0 : 1;
   wide_integer sum;
   const int e = w.between(-6, 10);
   for (std::size_t i = 0; i < free; ++i) {
-    std::uint32_t x = 0;
+    std::uint64_t x = 0;
     if (c == sample_class::overflow_border) {  // pairs that nearly cancel
       x = i % 2 == 0 ? t.ordinary(c, w) : (row.back() ^ t.sign()) - w.below(4);
     } else {
@@ -50,7 +55,8 @@ patterns aimed_row(const numbers_of& t, sample_class c, std::size_t k, bool mean
   }
   wide_integer target;
   const bool negative = w.flip(), other = w.flip();
-  const auto odd = std::uint64_t{w.next()} >> (32 - p) | (1U << p) | 1;  // p + 1 bits
+  const std::uint64_t leading = is_wide ? w.next64() >> (64 - p) : std::uint64_t{w.next()} >> (32 - p);
+  const std::uint64_t odd = leading | std::uint64_t{1} << p | 1;  // p + 1 bits
   switch (c) {
     case sample_class::ties:
       target.add(negative, odd, e - p - sum_unit);
@@ -60,21 +66,21 @@ patterns aimed_row(const numbers_of& t, sample_class c, std::size_t k, bool mean
       break;
     case sample_class::overflow_border: {  // the threshold, or next to it
       const int half = t.f.emax - p;       // of the last place
-      target.add(negative, (1U << (p + 1)) - 1, half - sum_unit);
-      const int below = w.between(std::max(-40, t.f.ulp_min()), half - 3);
+      target.add(negative, (std::uint64_t{1} << (p + 1)) - 1, half - sum_unit);
+      const int below = w.between(is_wide ? sum_unit : std::max(-40, t.f.ulp_min()), half - 3);
       if (w.below(4) != 0) target.add(other, 1, below - sum_unit);
       break;
     }
     default:  // cancelling
-      if (w.below(4) == 0) target.add(negative, odd, std::max(e - 90, t.f.ulp_min()) - sum_unit);
+      if (w.below(is_wide ? 5 : 4) == 0) target.add(negative, odd, std::max(e - 90, t.f.ulp_min()) - sum_unit);
   }
   if (mean) target = target.times(static_cast<std::uint32_t>(k));
   // The tiny part of a near-tie is a term of its own: the others are as many bits apart as they are.
-  std::uint32_t tiny = 0;
-  if (c == sample_class::near_ties && k > 2) tiny = t.tiny(other, e - w.between(60, 100));
+  std::uint64_t tiny = 0;
+  if (c == sample_class::near_ties && k > 2) tiny = t.tiny(other, e - w.between(60, 100) - (is_wide ? 50 : 0));
   target.add(true, sum);
   if (c == sample_class::overflow_border && mean) target = {};  // a mean cannot overflow
-  if (row.size() < k) decompose(t, target, k - row.size() - (tiny != 0 ? 1 : 0), &row);
+  if (row.size() < k) decompose(t, sum_unit, target, k - row.size() - (tiny != 0 ? 1 : 0), &row);
   if (tiny != 0) row.push_back(tiny);
   row.resize(k, 0);
   std::rotate(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(w.below(static_cast<std::uint32_t>(k))),
@@ -107,7 +113,7 @@ array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, s
       case sample_class::zeros: {
         const std::uint32_t kind = w.below(4);  // all -0, all +0, both, or with numbers
         for (std::size_t i = 0; i < n; ++i) {
-          const std::uint32_t zero = w.flip() ? t.sign() : 0;
+          const std::uint64_t zero = w.flip() ? t.sign() : 0;
           row.push_back(kind == 0 ? t.sign() : kind == 1 ? 0 : kind == 2 ? zero : t.ordinary(c, w));
         }
         break;
@@ -161,13 +167,16 @@ factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_
   const int bits = std::max(2, std::min(9, (p - 3 - spare) / 2));
   // Odd integers whose squares have p + 1 bits, others whose squares are on both sides of 2^(p + 1).
   unsigned odd = 4801, odds = 301, border_odd = 5783;
-  if (type != f32) {
+  if (type == dtype::f64) {
+    odd = 94906267;
+    border_odd = 134217721;
+  } else if (type != f32) {
     odd = type == dtype::f16 ? 49 : 17;
     odds = type == dtype::f16 ? 6 : 3;
     border_odd = type == dtype::f16 ? 55 : 13;
   }
   const int border_scale = t.f.emax - p;
-  const int scales = type == dtype::f16 ? 2 : 9, wide = type == dtype::f16 ? 7 : 60;
+  const int scales = type == dtype::f16 ? 2 : 9, wide = type == dtype::f16 ? 7 : type == dtype::f64 ? 500 : 60;
   const auto even = [&](bool at_all) { return at_all ? (std::uint64_t{w.next()} >> (33 - bits)) << 1 : 0; };
   const std::size_t carrier = inner == 0 ? 0 : w.below(static_cast<std::uint32_t>(inner));
   const std::size_t trifle = c == sample_class::near_ties && inner > 1 ? (carrier + 1) % inner : inner;
@@ -178,14 +187,14 @@ factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_
       const int scale = with_bias && left ? 0 : w.between(-scales, scales);
       const bool sign = w.flip(), trifle_sign = w.flip(), keep = w.below(16) == 0;
       const std::size_t odd_one = inner == 0 ? 0 : w.below(static_cast<std::uint32_t>(4 * inner));
-      const std::uint32_t odd_value = t.special(w);
+      const std::uint64_t odd_value = t.special(w);
       const int offset = w.between(0, 300);
       patterns line(inner);
       for (std::size_t l = 0; l < inner; ++l) {
         const bool negative = w.flip();
-        std::uint32_t x = 0;
+        std::uint64_t x = 0;
         if (tie || border) {
-          // Of f32 4801 .. 5401 squared has 25 bits; 5792.6^2 is 2^25.
+          // Of f32 4801 .. 5401 squared has 25 bits; 5792.6^2 is 2^25. Of f64 94906266^2 is below 2^53, 134217728^2 is 2^54.
           const std::uint64_t factor = border ? border_odd + 2 * (static_cast<unsigned>(offset) % 11)
                                               : odd + 2 * (static_cast<unsigned>(offset) % odds);
           const int e = border ? (border_scale + (left ? 0 : 1)) / 2 : scale;
@@ -204,7 +213,7 @@ factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_
           if (w.below(40) == 0) x &= t.sign();
         } else if (c == sample_class::wide_exponents) {
           const int e = w.between(-wide, wide);
-          x = static_cast<std::uint32_t>(compose(type, negative, e, w.next()));
+          x = compose(type, negative, e, type == dtype::f64 ? w.next64() : w.next());
         } else {
           x = t.finite(t.ordinary(c, w), keep);
         }
@@ -213,7 +222,7 @@ factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_
       for (std::size_t l = 0; l < inner; ++l) a.set(left ? i * inner + l : l * cols + i, line[l]);
       if (left || !with_bias) continue;
       const bool negative = w.flip();
-      std::uint32_t b = t.ordinary(c, w);
+      std::uint64_t b = t.ordinary(c, w);
       if (tie) b = t.pattern(negative, even(true), scale);
       if (border) b = t.pattern(negative, even(true), border_scale);
       if (c == sample_class::cancelling && w.flip()) b = negative ? t.sign() : 0;

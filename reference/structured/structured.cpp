@@ -49,7 +49,7 @@ array reduce(reduction op, const array& x, const std::optional<shape_list>& axes
     std::uint64_t r = 0;
     if (sums) {
       s.clear();
-      for (const std::int64_t d : l.reduced) s.add(static_cast<std::uint32_t>(x.get(index(base + d))));
+      for (const std::int64_t d : l.reduced) s.add(x.get(index(base + d)));
       r = op == reduction::sum ? s.round() : s.round_mean(n);
       if (where != nullptr) where->push_back(s.where(op == reduction::sum ? 1 : n));
     } else {
@@ -65,14 +65,14 @@ array prelu_weight_backward(const array& g, const array& x, const std::optional<
                             outcomes* where) {
   const reduce_layout l = layout_of(x.shape, axes, keepdim);
   array out(x.type, l.kept_shape);
-  const patterns a = g.patterns(), b = x.patterns();
   std::size_t o = 0;
   for (const std::int64_t base : l.kept) {
     exact_sum s(x.type);
     for (const std::int64_t d : l.reduced) {
-      const number n = widen(x.type, b[index(base + d)]);
+      const std::uint64_t a = g.get(index(base + d)), b = x.get(index(base + d));
+      const number n = widen(x.type, b);
       const bool positive = !n.negative && (n.kind == number_kind::finite || n.kind == number_kind::infinite);
-      if (!positive) s.add_product(a[index(base + d)], b[index(base + d)]);
+      if (!positive) s.add_product(a, b);
     }
     out.set(o++, s.round());
     if (where != nullptr) where->push_back(s.where());
@@ -88,11 +88,10 @@ array of_squares(const array& x, const std::optional<shape_list>& axes, bool kee
                  const Round& round) {
   const reduce_layout l = layout_of(x.shape, axes, keepdim);
   array out(x.type, l.kept_shape);
-  const patterns all = x.patterns();
   std::size_t o = 0;
   for (const std::int64_t base : l.kept) {
     exact_sum s(x.type);
-    for (const std::int64_t d : l.reduced) s.add_product(all[index(base + d)], all[index(base + d)]);
+    for (const std::int64_t d : l.reduced) s.add_product(x.get(index(base + d)), x.get(index(base + d)));
     outcome at;
     out.set(o++, round(s, &at));
     if (where != nullptr) where->push_back(at);
@@ -119,9 +118,8 @@ array vector_norm(const array& x, double p, const std::optional<shape_list>& axe
 
 array dot(const array& x, const array& y, outcomes* where) {
   if (x.count() != y.count()) throw std::invalid_argument("reference::dot: lengths differ");
-  const patterns a = x.patterns(), b = y.patterns();
   exact_sum s(x.type);
-  for (std::size_t k = 0; k < a.size(); ++k) s.add_product(a[k], b[k]);
+  for (std::size_t k = 0; k < index(x.count()); ++k) s.add_product(x.get(k), y.get(k));
   array out(x.type, {});
   out.set(0, s.round());
   if (where != nullptr) where->push_back(s.where());
@@ -131,7 +129,7 @@ array dot(const array& x, const array& y, outcomes* where) {
 namespace {
 
 element value_of(exact_sum& s, dtype type) {
-  std::uint32_t bits = 0;
+  std::uint64_t bits = 0;
   if (s.special(&bits)) return element::of(type, bits);
   mpq_class q{mpz_class(s.value())};
   q >>= -exact_sum::unit;

@@ -18,37 +18,39 @@ namespace repdl::reference {
 
 using patterns = std::vector<std::uint32_t>;
 
-/// The exact sum of terms of a format, at most binary32, and products of two of them; up to 2^60 terms.
+/// The exact sum of terms of a format and products of two of them; up to 2^60 terms.
 class exact_sum {
  public:
-  static constexpr int unit = -298;  ///< every product of two binary32 numbers is a multiple of 2^unit
+  static constexpr int unit = -298;          ///< every product of two binary32 numbers is a multiple of 2^unit
+  static constexpr int unit_of_f64 = -2148;  ///< of two binary64 numbers
   explicit exact_sum(dtype t = f32) : type_(t) { mpz_init(value_); }
   exact_sum(const exact_sum&) = delete;
   exact_sum& operator=(const exact_sum&) = delete;
   ~exact_sum() { mpz_clear(value_); }
 
   void clear();
-  void add(std::uint32_t x);
-  void add_product(std::uint32_t x, std::uint32_t y);
+  void add(std::uint64_t x);
+  void add_product(std::uint64_t x, std::uint64_t y);
   /// RN(sum); contract section 3: NaN terms, inf * 0 and both infinities give NaN, an exact zero +0.
-  std::uint32_t round();
+  std::uint64_t round();
   /// RN(sum / n); NaN for n = 0.
-  std::uint32_t round_mean(std::int64_t n);
+  std::uint64_t round_mean(std::int64_t n);
   /// RN of the sum's root, and where that lies; of terms that are not negative.
-  std::uint32_t round_root(outcome* where);
+  std::uint64_t round_root(outcome* where);
   /// Where sum / n lies.
   outcome where(std::int64_t n = 1);
-  /// The finite sum in units of 2^-298.
+  /// The finite sum, in units of 2^unit_of_sum().
   mpz_srcptr value();
+  int unit_of_sum() const { return type_ == dtype::f64 ? unit_of_f64 : unit; }
   /// Whether the sum is not finite, and what it is.
-  bool special(std::uint32_t* bits) const;
+  bool special(std::uint64_t* bits) const;
 
  private:
   void add_product(const number& a, const number& b);
   dtype type_;
   wide_integer sum_;  // in units of 2^-298: 554 bits for the largest product, 60 for the count, a sign
   bool nan_ = false, plus_ = false, minus_ = false;
-  mpz_t value_;
+  mpz_t value_;  // of binary64 the sum itself
 };
 
 enum class reduction { sum, mean, max, min, argmax, argmin };

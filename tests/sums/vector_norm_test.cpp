@@ -34,7 +34,7 @@ namespace {
 using integers = std::vector<std::int64_t>;
 
 constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32};
+constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
 
 struct norm_case {
   std::string op;

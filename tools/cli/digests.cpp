@@ -121,20 +121,24 @@ class writer {
     if (o_.again || text != text_of(path)) write_file(path, text);
   }
 
-  /// Those of an elementwise operation that are not there, in each format of the operand that has most; of others, if there are none.
+  /// Those of an elementwise operation that are not there, in each format of the operand that has most; of others, if a format has none.
+  /// Without operands: of the result.
   static void add_cases(const op_info& op, std::vector<case_line>& lines) {
     const bool elementwise = op.family == "elementwise";
-    if (!elementwise && !lines.empty()) return;
-    const auto most = std::max_element(op.in.begin(), op.in.end(), [](const operand_info& a, const operand_info& b) {
-      return a.types.size() < b.types.size();
-    });
+    const auto& operands = op.in.empty() ? op.out : op.in;
+    const auto most = std::ranges::max_element(operands, {}, [](const operand_info& o) { return o.types.size(); });
     const auto without_seed = [](reference::digest_case c) {
       c.seed = 0;
       return to_text(c);
     };
     std::set<std::string> there;
-    for (const case_line& l : lines) there.insert(without_seed(l.c));
+    std::set<dtype> formats;
+    for (const case_line& l : lines) {
+      there.insert(without_seed(l.c));
+      formats.insert(l.c.formats.begin(), l.c.formats.end());
+    }
     for (const dtype t : most->types) {
+      if (!elementwise && formats.contains(t)) continue;
       for (reference::digest_case& c : elementwise ? reference::proposed_cases(op, t) : proposed_calls(op, t)) {
         if (there.contains(without_seed(c))) continue;
         c.seed = reference::case_seed(c.op, c.formats, lines.size() + 1);

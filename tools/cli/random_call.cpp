@@ -154,6 +154,8 @@ class maker {
   }
   std::string format() { return std::string(name_of(floats[w_.below(4)])); }
   dtype narrow_format() { return floats[w_.below(3)]; }
+  /// One that the first operand may have.
+  dtype own_format() { return f_.in[0].types[w_.below(static_cast<std::uint32_t>(f_.in[0].types.size()))]; }
 
   void draw_operands() {
     if (record_ == nullptr) return elementwise();
@@ -281,7 +283,7 @@ class maker {
 
   void dot() {
     const std::int64_t n = one_in(30) ? 0 : count();
-    const dtype t = narrow_format();
+    const dtype t = own_format();
     add_input({n}, t);
     add_input({n}, t);
     work_ = n;
@@ -340,7 +342,7 @@ class maker {
   void reduce() {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     bool needs_one = record_->proof == ops::proof_kind::select;
-    const dtype type = needs_one ? floats[w_.below(4)] : narrow_format();
+    const dtype type = own_format();
     if (has(f_.attrs, "p")) {
       const double p = any_of({1.0, 2.0, 2.0, infinity, -infinity});
       if (p != 2 || w_.flip()) add("p", p);
