@@ -152,6 +152,37 @@ def test_numpys_names():
     assert not hasattr(librepdl, "concatenate")
 
 
+def test_sums_of_float64():
+    """NumPy's own type: exact sums, rounded once, of a list too, over any axes and strides."""
+    hard = np.array([1e17, 1, -1e17, 0.1])
+    same(librepdl.sum(hard), np.asarray(1.1))
+    same(librepdl.sum([1e17, 1, -1e17, 0.1]), np.asarray(1.1))
+    same(librepdl.mean(hard), np.asarray(0.275))
+    same(librepdl.dot(hard, np.array([1, 0.1, 1, 1e-30])), np.asarray(0.1))
+    same(librepdl.sum(np.array([1.7e308, 1.7e308, -1.7e308])), np.asarray(1.7e308))
+    same(librepdl.sum(np.float64([1, 2.0**-53, 5e-324])), np.asarray(1 + 2.0**-52))
+    same(librepdl.sum(np.zeros((3, 0)) - 0.0, axis=1), np.zeros(3))
+    same(librepdl.sum(-np.zeros(3)), np.asarray(0.0))
+    same(librepdl.vector_norm(np.ldexp([3.0, 4.0], -1072)), np.ldexp(np.asarray(5.0), -1072))
+    same(librepdl.vector_norm(np.ldexp([3.0, -4.0], 900)), np.ldexp(np.asarray(5.0), 900))
+
+    g = np.random.default_rng(64)
+    x, y = (g.standard_normal((7, 50, 3)) * 2.0 ** g.integers(-60, 60, (7, 50, 3)) for _ in range(2))
+    x[:, 1::2] = -x[:, ::2] * (1 + 2.0**-40 * g.integers(0, 2, (7, 25, 3)))
+    exact = [[[Fraction(v) for v in row[:, j]] for j in range(3)] for row in x]
+    other = [[[Fraction(v) for v in row[:, j]] for j in range(3)] for row in y]
+    for a, b in ((x, y), (np.asfortranarray(x), y[::-1, :, ::-1][::-1, :, ::-1])):
+        same(librepdl.sum(a, axis=1), np.float64([[float(sum(c)) for c in row] for row in exact]))
+        same(librepdl.mean(a, axis=-2, keepdims=True), np.float64([[[float(sum(c) / 50) for c in row]] for row in exact]))
+        same(librepdl.sum_squares(a, axis=1), np.float64([[float(sum(v * v for v in c)) for c in row] for row in exact]))
+        same(librepdl.vector_norm(a, p=1, axis=1), np.float64([[float(sum(map(abs, c))) for c in row] for row in exact]))
+        same(librepdl.prelu_weight_backward(b, a, axis=1), np.float64(
+            [[float(sum(v * w for v, w in zip(c, d) if v <= 0)) for c, d in zip(row, of)] for row, of in zip(exact, other)]))
+        same(librepdl.dot(a[3, :, 1], b[3, :, 1]), np.asarray(float(sum(v * w for v, w in zip(exact[3][1], other[3][1])))))
+    out = np.full((7, 3), np.nan)
+    assert librepdl.sum(x, axis=1, out=out) is out and out.tobytes() == librepdl.sum(x, axis=1).tobytes()
+
+
 def test_ddof():
     x = np.float32([[1, 2, 4], [3, 3, 9]])
     for ddof in (0, 1, 2):

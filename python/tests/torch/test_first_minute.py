@@ -83,6 +83,44 @@ def test_one_norms():
         assert leaf.grad.ne(0).any()
 
 
+def test_sums_of_float64():
+    """Exact sums, rounded once, however they are asked for; and their gradients."""
+    hard = torch.tensor([1e17, 1, -1e17, 0.1], dtype=torch.float64)
+    assert hard.sum().item() == 1.1 and hard.mean().item() == 0.275 and hard.nansum().item() == 1.1
+    torch.manual_seed(0)
+    x = values(torch.float64, 1)[:1200].nan_to_num(0.5, 2.0**900, -(2.0**901)).view(40, 30)
+    t = values(torch.float64, 2)[:1200].nan_to_num(0.5, 1.0, -1.0).view(40, 30)
+    exact, other = ([[Fraction(v) for v in row] for row in m.tolist()] for m in (x, t))
+    rows = torch.tensor([float(sum(row)) for row in exact], dtype=torch.float64)
+    columns = torch.tensor([float(sum(row[j] for row in exact) / 40) for j in range(30)], dtype=torch.float64)
+    everything = float(sum(map(sum, exact)))
+    for sums in (x.sum(1), torch.sum(x, 1, keepdim=True).view(40), torch.sum(x, 1, out=torch.empty(0, dtype=torch.float64)), x.t().sum(0),
+                 torch.nansum(x, -1), torch.vmap(torch.sum)(x)):
+        assert same(sums, rows)
+    assert same(x.mean(0), columns) and same(x.t().contiguous().mean(1), columns) and x.sum().item() == everything
+    products = float(sum(a * b for a, b in zip(exact[3], other[3], strict=True)))
+    for product in (x[3].dot(t[3]), torch.vdot(x[3], t[3]), x[3] @ t[3]):
+        assert product.item() == products
+    assert x[:30].trace().item() == float(sum(exact[i][i] for i in range(30)))
+    norms = torch.tensor([float(sum(map(abs, row))) for row in exact], dtype=torch.float64)
+    assert same(torch.linalg.vector_norm(x, 1, dim=1), norms) and same(x.norm(1, dim=1), norms) and same(torch.norm(x, 1, 1), norms)
+    assert torch.tensor([3 * 2.0**900, -4 * 2.0**900], dtype=torch.float64).norm().item() == 5 * 2.0**900
+    # Of another type: converted first, as in PyTorch.
+    single = torch.tensor([1e17, 1, -1e17], dtype=torch.float32)
+    assert same(single.sum(dtype=torch.float64), torch.ones((), dtype=torch.float64))
+    assert torch.tensor([1, 2, 4]).mean(dtype=torch.float64).item() == 7 / 3
+    assert torch.tensor([2**53, 1, 1]).sum(dtype=torch.float64).item() == 2**53 + 2
+    assert torch.linalg.vector_norm(single[1:2], dtype=torch.float64).dtype == torch.float64
+    leaf = x.clone().requires_grad_()
+    (leaf * torch.ones(30, dtype=torch.float64, requires_grad=True)).mean().backward()
+    assert same(leaf.grad, torch.full((40, 30), 1 / 1200, dtype=torch.float64))
+    weight = torch.zeros(30, dtype=torch.float64, requires_grad=True)
+    (x + weight).backward(t)  # a sum over what was broadcast
+    assert same(weight.grad, torch.tensor([float(sum(row[j] for row in other)) for j in range(30)], dtype=torch.float64))
+    with pytest.raises(NotImplementedError, match="aten::std"):
+        x.std()
+
+
 def test_the_sign_of_a_complex_number_is_refused():
     z = torch.view_as_complex(torch.ones(3, 2))
     for function in (torch.sgn, torch.Tensor.sgn_, lambda t: torch.sgn(t, out=torch.empty_like(t))):

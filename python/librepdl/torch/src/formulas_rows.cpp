@@ -61,7 +61,7 @@ void sum_like(call& c, const operation& op) {
   const at::ScalarType type = c.type(3, x.scalar_type());
   if (at::isComplexType(type) || at::isComplexType(x.scalar_type())) c.refuse("");
   if (!at::isFloatingType(type)) return leave_converted(c, x, type);
-  if (!(type_bit(type) & NARROW) || (at::isFloatingType(x.scalar_type()) && !(type_bit(x.scalar_type()) & FLOATS)))
+  if (!(type_bit(type) & FLOATS) || (at::isFloatingType(x.scalar_type()) && !(type_bit(x.scalar_type()) & FLOATS)))
     c.refuse("");
   c.give(reduction(converted(x, type), c.integers(1), c.boolean(2))(op));
 }
@@ -79,7 +79,7 @@ void nansum(call& c) {
   if (at::isComplexType(x.scalar_type())) c.refuse("");
   if (!at::isFloatingType(x.scalar_type()) && !at::isFloatingType(type)) return c.leave();
   if (!at::isFloatingType(type)) return leave_converted(c, x, type);
-  if (!(type_bit(type) & NARROW)) c.refuse("");
+  if (!(type_bit(type) & FLOATS)) c.refuse("");
   c.give(reduction(converted(x.masked_fill(x.isnan(), 0), type), c.integers(1), c.boolean(2))(op));
 }
 void trace(call& c) {
@@ -187,7 +187,7 @@ void give_norm(call& c, const reduction& r, double p) {
 void vector_norm(call& c) {
   const Tensor& x = c.tensor(0);
   const at::ScalarType type = c.type(4, x.scalar_type());
-  if (!(type_bit(type) & NARROW)) c.refuse("");
+  if (!(type_bit(type) & FLOATS)) c.refuse("");
   const double p = c.value(1).toScalar().toDouble();
   const reduction r(converted(x, type), c.integers(2), c.boolean(3));
   if (p == 0) return c.give(r.x.ne(0).sum(r.axes, r.keep).to(type));
@@ -226,7 +226,7 @@ namespace {
 Tensor of_type(const call& c, int i) {
   const Tensor& x = c.tensor(0);
   const at::ScalarType type = c.what().arguments > i ? c.type(i, x.scalar_type()) : x.scalar_type();
-  if (!(type_bit(type) & NARROW)) c.refuse("");
+  if (!(type_bit(type) & FLOATS)) c.refuse("");
   return converted(x, type);
 }
 double order(const call& c) { return c.has(1) ? c.value(1).toScalar().toDouble() : 2; }
