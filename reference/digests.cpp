@@ -123,7 +123,7 @@ std::vector<array> elementwise_inputs(const digest_case& c) {
   if (same && c.kind != sample_class::all_patterns) {
     const auto arity = static_cast<int>(c.shapes.size());
     const std::int64_t count = count_of(c.shapes[0]);
-    v = !to || format_named(*to) == t ? fill_operands(c.kind, t, arity, count, c.seed, 0)
+    v = !to || format_named(*to) == t ? fill_operands(c.kind, *elementwise_named(c.op), t, count, c.seed, 0)
                                       : fill_operands(c.kind, t, format_named(*to), arity, count, c.seed, 0);
     for (array& a : v) a.shape = c.shapes[0];
   } else {

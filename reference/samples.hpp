@@ -87,7 +87,8 @@ std::vector<array> fill_operands(sample_class c, dtype t, int arity, std::int64_
 std::vector<array> fill_operands(sample_class c, dtype t, dtype to, int arity, std::int64_t count, std::uint64_t seed,
                                  std::uint64_t stream);
 
-/// The operands of a row in a format: those of the format made together, boolean ones on their own.
+/// The operands of a row in a format: those of the format made together, boolean ones on their own; in binary64 a share of those that
+/// are known to be difficult (samples/binary64.hpp).
 std::vector<array> fill_operands(sample_class c, const ops::elementwise_row& row, dtype t, std::int64_t count,
                                  std::uint64_t seed, std::uint64_t stream);
 

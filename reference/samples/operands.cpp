@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "reference/samples/binary64.hpp"
 #include "reference/samples/detail.hpp"
 
 namespace repdl::reference {
@@ -207,6 +208,13 @@ std::vector<array> fill_operands(sample_class c, const ops::elementwise_row& row
     const dtype type = row.operand_type(k, t);
     if (type != t)
       v[static_cast<std::size_t>(k)] = fill(c, type, {count}, seed, ~(3 * stream + static_cast<unsigned>(k)));
+  }
+  if (t != dtype::f64) return v;
+  word_stream w(~seed, stream);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    std::uint64_t in[ops::most_operands] = {};
+    if (!detail::difficult_operands(row, c, w, in)) continue;
+    for (std::size_t k = 0; k < v.size(); ++k) v[k].set(i, in[k]);
   }
   return v;
 }

@@ -1,5 +1,7 @@
 // The oracle of elementwise operations in binary64: against MPFR's own rounding of single functions, and against formulas in MPFR with
 // so many bits that no bound is needed.
+#include "reference/samples/binary64.hpp"
+
 #include <doctest/doctest.h>
 #include <mpfr.h>
 
@@ -74,27 +76,28 @@ double rounded_by_mpfr(const own_rounding& f, const std::uint64_t* in) {
   return result;
 }
 
+const own_rounding own_roundings[] = {
+    {"exp", mpfr_exp, nullptr, {709.782712893384, -708.3964185322641, -745.1332191019411}},
+    {"exp2", mpfr_exp2, nullptr, {1024, -1022, -1074, -1075}},
+    {"expm1", mpfr_expm1, nullptr, {709.782712893384, -37.42994775023705}},
+    {"log", mpfr_log, nullptr, {1}},
+    {"log2", mpfr_log2, nullptr, {1, 2, 0x1p-1074}},
+    {"log10", mpfr_log10, nullptr, {1, 10, 1e22, 1e23}},
+    {"log1p", mpfr_log1p, nullptr, {-1, 0x1p-53, -0x1p-53}},
+    {"rsqrt", mpfr_rec_sqrt, nullptr, {1, 4, 0x1p-1074}},
+    {"sin", mpfr_sin, nullptr, {3.141592653589793, 6381956970095103 * 0x1p797}},
+    {"cos", mpfr_cos, nullptr, {1.5707963267948966, 6381956970095103 * 0x1p797}},
+    {"tanh", mpfr_tanh, nullptr, {19.06154746539849, 0x1.e0000000000e1p-22}},
+    {"erf", mpfr_erf, nullptr, {5.921587195794507}},
+    {"erfc", mpfr_erfc, nullptr, {26.543258, 27.226017, -5.863584748755167}},
+    {"pow", nullptr, mpfr_pow},
+    {"hypot", nullptr, mpfr_hypot},
+    {"atan2", nullptr, mpfr_atan2},
+    {"fmod", nullptr, mpfr_fmod},
+};
+
 TEST_CASE("binary64: functions that MPFR rounds itself") {
-  const own_rounding functions[] = {
-      {"exp", mpfr_exp, nullptr, {709.782712893384, -708.3964185322641, -745.1332191019411}},
-      {"exp2", mpfr_exp2, nullptr, {1024, -1022, -1074, -1075}},
-      {"expm1", mpfr_expm1, nullptr, {709.782712893384, -37.42994775023705}},
-      {"log", mpfr_log, nullptr, {1}},
-      {"log2", mpfr_log2, nullptr, {1, 2, 0x1p-1074}},
-      {"log10", mpfr_log10, nullptr, {1, 10, 1e22, 1e23}},
-      {"log1p", mpfr_log1p, nullptr, {-1, 0x1p-53, -0x1p-53}},
-      {"rsqrt", mpfr_rec_sqrt, nullptr, {1, 4, 0x1p-1074}},
-      {"sin", mpfr_sin, nullptr, {3.141592653589793, 6381956970095103 * 0x1p797}},
-      {"cos", mpfr_cos, nullptr, {1.5707963267948966, 6381956970095103 * 0x1p797}},
-      {"tanh", mpfr_tanh, nullptr, {19.06154746539849, 0x1.e0000000000e1p-22}},
-      {"erf", mpfr_erf, nullptr, {5.921587195794507}},
-      {"erfc", mpfr_erfc, nullptr, {26.543258, 27.226017, -5.863584748755167}},
-      {"pow", nullptr, mpfr_pow},
-      {"hypot", nullptr, mpfr_hypot},
-      {"atan2", nullptr, mpfr_atan2},
-      {"fmod", nullptr, mpfr_fmod},
-  };
-  for (const own_rounding& f : functions) {
+  for (const own_rounding& f : own_roundings) {
     const ops::elementwise_row& row = *elementwise_named(f.name);
     const option_values options(row, dtype::f64);
     int wrong = 0;
@@ -117,6 +120,61 @@ TEST_CASE("binary64: functions that MPFR rounds itself") {
     }
     CHECK_MESSAGE(wrong == 0, std::string(f.name));
   }
+}
+
+TEST_CASE("binary64: published hard operands are as hard as they are said to be") {
+  mpfr_t x, y, z, places;
+  mpfr_inits2(53, x, y, static_cast<mpfr_ptr>(nullptr));
+  mpfr_inits2(400, z, places, static_cast<mpfr_ptr>(nullptr));
+  for (const hard_operands& h : published_hard_operands()) {
+    CAPTURE(h.row);
+    CAPTURE(h.x[0]);
+    const auto* const f = std::find_if(std::begin(own_roundings), std::end(own_roundings),
+                                       [&](const auto& o) { return o.name == h.row; });
+    REQUIRE(f != std::end(own_roundings));
+    mpfr_set_d(x, h.x[0], MPFR_RNDN);
+    mpfr_set_d(y, h.x[1], MPFR_RNDN);
+    f->unary != nullptr ? f->unary(z, x, MPFR_RNDN) : f->binary(z, x, y, MPFR_RNDN);
+    // All results are normal: in units of the last place, and the fraction's distance from a half.
+    mpfr_div_2si(places, z, mpfr_get_exp(z) - 53, MPFR_RNDN);
+    mpfr_frac(places, places, MPFR_RNDN);
+    mpfr_abs(places, places, MPFR_RNDN);
+    mpfr_sub_d(places, places, 0.5, MPFR_RNDN);
+    REQUIRE(mpfr_regular_p(places) != 0);
+    CHECK(-mpfr_get_exp(places) == h.bits);  // in [2^-(bits + 1), 2^-bits)
+  }
+  mpfr_clears(x, y, z, places, static_cast<mpfr_ptr>(nullptr));
+}
+
+// What the other makers do not know of: transcendental results.
+TEST_CASE("binary64: operands that are made for a row are of their class") {
+  const auto share = [](std::string_view name, sample_class c) {
+    const ops::elementwise_row& row = *elementwise_named(name);
+    const option_values options(row, dtype::f64);
+    constexpr std::int64_t count = 200;
+    const std::vector<array> in = fill_operands(c, row, dtype::f64, count, 8, 9);
+    int hits = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint64_t x[2] = {};
+      for (std::size_t k = 0; k < in.size(); ++k) x[k] = in[k].get(i);
+      hits += hit(c, locate(row, dtype::f64, x, options)) ? 1 : 0;
+    }
+    return hits * 100 / static_cast<int>(count);
+  };
+  for (const char* name : {"exp", "log", "sin", "log10", "erf", "hypot", "atan2", "rsqrt", "log1p"}) {
+    CAPTURE(name);
+    CHECK(share(name, sample_class::near_ties) > 25);
+  }
+  for (const char* name :
+       {"exp", "exp2", "sigmoid", "log_sigmoid", "silu", "gelu", "gelu_tanh", "mish", "erfc", "tanhshrink"}) {
+    CAPTURE(name);
+    CHECK(share(name, sample_class::subnormal) > 25);
+  }
+  CHECK(share("hypot", sample_class::ties) > 90);
+  CHECK(share("pow", sample_class::ties) > 45);  // for a third of the powers n no m^n has 54 bits
+  CHECK(share("pow", sample_class::subnormal) > 40);
+  CHECK(share("pow", sample_class::overflow_border) > 25);
+  CHECK(share("exp", sample_class::overflow_border) > 5);
 }
 
 /// A number of 3000 bits. Operations round it; terms cancel by no more than the square of the least number, 2148 bits.

@@ -1,0 +1,371 @@
+#include "reference/samples/binary64.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <iterator>
+
+#include "reference/samples/detail.hpp"
+
+namespace repdl::reference {
+namespace {
+
+using detail::odd_of;
+__extension__ using wide = unsigned __int128;
+constexpr dtype f64 = dtype::f64;
+
+// The hardest of the published inputs that were found: the lists of CORE-MATH (core-math.gitlabpages.inria.fr, src/binary64/NAME/NAME.wc, of
+// February 2025), which name as their sources V. Lefevre's tests of libms (vinc17.net/research/testlibm) and BaCSeL; those of exp from
+// the tables of Lefevre and Muller, too. `bits` were computed anew, with MPFR, as a test does it again.
+constexpr hard_operands hard[] = {
+    {"exp", {0x1.9e9cbbfd6080bp-31}, 58},
+    {"exp", {-0x1.4bd46601ae1efp-31}, 56},
+    {"exp", {0x1.ba07d73250de7p-14}, 56},
+    {"exp", {-0x1.6ff486dc6f81ap-24}, 56},
+    {"exp", {0x1.accfbe46b4efp-1}, 55},
+    {"exp", {0x1.6a4d1af9cc989p-8}, 55},
+    {"exp", {0x1.282aae3169ee7p-20}, 55},
+    {"exp", {-0x1.0401ae48409b5p-28}, 54},
+    {"exp", {0x1.aca7ae8da5a7bp+0}, 54},
+    {"exp", {-0x1.54c9218baa581p+3}, 54},
+    {"exp", {0x1.836b2fff6d6cbp-33}, 54},
+    {"exp", {0x1.d086543694c5ap-1}, 54},
+    {"exp2", {0x1.e4596526bf94dp-10}, 60},
+    {"exp2", {0x1.e76049073067fp-10}, 58},
+    {"exp2", {0x1.8fea81fb7512ep-6}, 58},
+    {"exp2", {0x1.568e8cec4f66cp-29}, 58},
+    {"exp2", {0x1.1380388fd8942p-33}, 57},
+    {"exp2", {-0x1.bc7a709d1a2adp-36}, 57},
+    {"exp2", {-0x1.87f65352ea0d5p-42}, 57},
+    {"exp2", {0x1.93998f2295764p-21}, 57},
+    {"exp2", {-0x1.a306a55b8606ap-29}, 57},
+    {"exp2", {0x1.9aa887abfb167p-22}, 56},
+    {"expm1", {0x1.274bbf1efb1a2p-10}, 59},
+    {"expm1", {0x1.51fce10251a48p-16}, 58},
+    {"expm1", {0x1.a31972381bd0cp-23}, 57},
+    {"expm1", {-0x1.6e9b2675a667ep-44}, 57},
+    {"expm1", {0x1.6e9b2675a65cfp-44}, 57},
+    {"expm1", {0x1.1a4d6f93a29efp-24}, 57},
+    {"expm1", {-0x1.19e53fcd490dp-23}, 57},
+    {"expm1", {0x1.3988e1409212ep-51}, 57},
+    {"expm1", {-0x1.3988e1409212fp-51}, 57},
+    {"expm1", {-0x1.555b5316cb345p-17}, 56},
+    {"log", {0x1.fd15daa6ce332p+732}, 62},
+    {"log", {0x1.9476e304cd7c7p-384}, 61},
+    {"log", {0x1.be87838f1a47cp+774}, 61},
+    {"log", {0x1.613955dc802f8p-35}, 61},
+    {"log", {0x1.b7f71a488641ap+340}, 61},
+    {"log", {0x1.6b3d29c0f9e6ep+543}, 61},
+    {"log", {0x1.d6a413a59c7eap+502}, 61},
+    {"log", {0x1.a8346abf875c7p-815}, 60},
+    {"log", {0x1.91f8729a9282bp-574}, 60},
+    {"log", {0x1.c573e7d6a51cap-512}, 60},
+    {"log2", {0x1.1ba39ff28e3eap+7}, 55},
+    {"log2", {0x1.b4ebe40c95a01p+0}, 54},
+    {"log2", {0x1.d30a43773dd1bp+511}, 54},
+    {"log10", {0x1.e12d66744ff81p+429}, 69},
+    {"log10", {0x1.ed8c87c3bf5cfp-49}, 63},
+    {"log10", {0x1.758976044bfd1p+157}, 62},
+    {"log10", {0x1.c295d530e7d8fp+184}, 62},
+    {"log10", {0x1.24b2c846f6cb4p+272}, 62},
+    {"log10", {0x1.6ddf7a58b47e1p+275}, 62},
+    {"log10", {0x1.83e55c0285c96p-762}, 62},
+    {"log10", {0x1.365116686b078p-765}, 62},
+    {"log10", {0x1.b2981b787b622p+580}, 61},
+    {"log10", {0x1.f1db8c56d5e76p+342}, 61},
+    {"log1p", {0x1.200000000001bp-46}, 90},
+    {"log1p", {0x1.080000000016bp-42}, 78},
+    {"log1p", {0x1.1400000000633p-40}, 72},
+    {"log1p", {0x1.2c00000000753p-40}, 72},
+    {"log1p", {0x1.02000000015abp-38}, 67},
+    {"log1p", {0x1.0e000000017bbp-38}, 66},
+    {"log1p", {0x1.1a000000019e3p-38}, 66},
+    {"log1p", {0x1.2600000001c23p-38}, 66},
+    {"log1p", {0x1.05000000058b3p-36}, 61},
+    {"log1p", {0x1.2f0000000778bp-36}, 60},
+    {"rsqrt", {0x1.a6a9cc15abccep+0}, 58},
+    {"rsqrt", {0x1.c562b857453ddp+1}, 54},
+    {"rsqrt", {0x0.fffffffffffffp-1022}, 53},
+    {"sin", {0x1.598bae9e632f6p-7}, 60},
+    {"sin", {0x1.1fa4f6c3eb138p+10}, 57},
+    {"sin", {0x1.1c63df63d59dp-2}, 57},
+    {"sin", {0x1.021b4c18f7825p+1023}, 55},
+    {"sin", {0x1.d98c4c612718dp-1}, 55},
+    {"sin", {0x1.514e2bafe01d2p+10}, 55},
+    {"sin", {0x1.c1c27d6b9a3a1p+5}, 55},
+    {"sin", {0x1.3ed15577189e6p+9}, 54},
+    {"sin", {0x1.55a1feaa926f1p-16}, 54},
+    {"sin", {0x1.1031fb019618p-8}, 54},
+    {"cos", {0x1.34ec2f9fc9cp+1}, 59},
+    {"cos", {0x1.6b8a6273d7c21p+0}, 55},
+    {"cos", {0x1.16e534ee3658p-4}, 54},
+    {"cos", {0x1.37b1311fb4936p-22}, 54},
+    {"cos", {0x1.2842c0b84f504p+8}, 54},
+    {"cos", {0x1.e08483e377304p+1}, 54},
+    {"cos", {0x1.f849414ea93b6p-6}, 54},
+    {"cos", {0x1.5e5c1cd6c4e6fp-22}, 54},
+    {"cos", {0x1.a3838e4f7d423p+6}, 54},
+    {"cos", {0x1.c62c5d3d000c3p-6}, 54},
+    {"tanh", {0x1.e0000000000e1p-22}, 79},
+    {"tanh", {0x1.68000000017bbp-19}, 64},
+    {"tanh", {0x1.ac343b179fec4p-3}, 60},
+    {"tanh", {0x1.1375c272d441cp+1}, 57},
+    {"tanh", {0x1.30842605350a2p-21}, 57},
+    {"tanh", {0x1.c3f025670d6a7p-22}, 56},
+    {"tanh", {0x1.291c601a05276p-2}, 55},
+    {"tanh", {0x1.0a90d36059a04p-6}, 55},
+    {"tanh", {0x1.d12ed0af1a27fp-27}, 54},
+    {"tanh", {0x1.880072ccb1051p-11}, 54},
+    {"erf", {0x1.51f3182edb17ap-36}, 61},
+    {"erf", {0x1.52b76545cc8efp-6}, 56},
+    {"erf", {0x1.2759b6d41c68ep-29}, 56},
+    {"erf", {0x1.4ccfc024723e7p-35}, 55},
+    {"erf", {0x1.4142994626b71p-16}, 55},
+    {"erf", {0x1.3a013a3c71e92p+0}, 55},
+    {"erf", {0x1.a9faca76c6e89p-5}, 55},
+    {"erf", {0x1.2112a62300adfp-44}, 55},
+    {"erf", {0x1.4edbd3445930dp-8}, 55},
+    {"erf", {0x1.e4bcaa3d6ae35p-7}, 55},
+    {"erfc", {0x1.32cf39dceda5ap-16}, 59},
+    {"erfc", {0x1.8bc46e0d85524p-9}, 59},
+    {"erfc", {-0x1.c2117d7da5d67p-31}, 58},
+    {"erfc", {-0x1.544fa6d47b39p-52}, 58},
+    {"erfc", {-0x1.106c2cd5ea6c3p-9}, 58},
+    {"erfc", {-0x1.6c196b0b4ae04p+1}, 58},
+    {"erfc", {0x1.207abad544f4dp-35}, 58},
+    {"erfc", {0x1.52b18fe8fbad1p-36}, 57},
+    {"erfc", {0x1.76bd4d0e5284cp+0}, 57},
+    {"erfc", {0x1.5b68f2177617bp-28}, 57},
+    {"hypot", {0x1.1732e04bf1488p-1, 0x1.0b590d18d9545p-27}, 63},
+    {"hypot", {0x1.9a4d68bfabb24p-1, 0x1.441841c2157f4p-27}, 61},
+    {"hypot", {0x1.82e5c2faa9fdcp-1, 0x1.3ab7223afd2dbp-27}, 61},
+    {"hypot", {0x1.23810a4fe8244p-1, 0x1.112d03efd5b11p-27}, 60},
+    {"hypot", {0x1.4b1ed41047c17p-1, 0x1.2325be3d7708bp-27}, 60},
+    {"hypot", {0x1.6861b3ab0bc67p-1, 0x1.2fbd51cf7b0bcp-27}, 60},
+    {"hypot", {0x1.c74ed9638bc16p-1, 0x1.55683baa0be4fp-27}, 60},
+    {"hypot", {0x1.85e5ab86aad3ep-1, 0x1.d3456f627eaa7p-25}, 60},
+    {"atan2", {0x1.07a11ffd843abp+53, 0x1.f9982dddc9cccp+52}, 101},
+    {"atan2", {0x1.fdfe11f61919cp+74, 0x1.53feb7b3de47bp+52}, 98},
+    {"atan2", {0x1.2981ce8381491p+52, 0x1.4efd17defb8d1p+52}, 97},
+    {"atan2", {0x1.2d3d9a4b9aefap+70, 0x1.4534432011dc4p+51}, 97},
+    {"atan2", {0x1.8c48c7e9f59bbp+69, 0x1.4c7775f720a8dp+53}, 97},
+    {"atan2", {0x1.ea018dddc111dp+71, 0x1.88f9e3de5d6d3p+53}, 96},
+    {"atan2", {0x1.5047c4426721bp+76, 0x1.9ada1a85962dfp+52}, 95},
+    {"atan2", {0x1.bdcba7c10415cp+74, 0x1.e58dc28ff472fp+52}, 94},
+};
+
+/// Where results overflow, vanish or reach a limit that they round to, or where terms cancel.
+struct border {
+  std::string_view row;
+  double x;
+};
+constexpr border borders[] = {
+    {"exp", 709.782712893384},
+    {"exp", -745.1332191019412},
+    {"exp", -708.3964185322641},
+    {"exp", 0x1p-53},
+    {"exp2", 1024},
+    {"exp2", -1075},
+    {"exp2", -1022},
+    {"expm1", 709.782712893384},
+    {"expm1", -37.42994775023705},
+    {"expm1", -0x1p-53},
+    {"log", 1},
+    {"log2", 1},
+    {"log10", 1},
+    {"log10", 1e22},
+    {"log10", 1e23},
+    {"log1p", -1},
+    {"log1p", 0x1p-53},
+    {"sin", 3.141592653589793},
+    {"sin", 6381956970095103 * 0x1p797},  // the least |x mod pi/2|
+    {"cos", 1.5707963267948966},
+    {"cos", 6381956970095103 * 0x1p797},
+    {"cos", 0x1.6a09e667f3bcdp-27},
+    {"tanh", 19.061547465398498},
+    {"erf", 5.921587195794507},
+    {"erfc", -5.8635847487551676},
+    {"erfc", 26.54325845425098},
+    {"erfc", 27.226017111108362},
+    {"sigmoid", -745.1332191019412},
+    {"sigmoid", 36.7368005696771},
+    {"log_sigmoid", 745.1332191019412},
+    {"log_sigmoid", -33.2},
+    {"silu", -751.7556304135238},
+    {"silu", 36.7368005696771},
+    {"silu", -1.278464542761073795109},  // the least value; so of gelu and mish
+    {"gelu", -38.58014022378236},
+    {"gelu", 8.2},
+    {"gelu", -0.751791524693564457458},
+    {"gelu_tanh", -21.547075410436022},
+    {"gelu_tanh", -0.752461422071016258488},
+    {"mish", -751.7556304135238},
+    {"mish", -1.192431214515495212138},
+    {"selu", 1.710946460026603e308},
+    {"selu", -37.4},
+    {"softsign", 0x1p53},
+    {"hardsigmoid", 3},
+    {"hardswish", 3},
+    {"tanhshrink", 0x1p53},
+    {"tanhshrink", 0x1p54},
+};
+
+/// Results are subnormal between these.
+struct region {
+  std::string_view row;
+  double from, to;
+};
+constexpr region vanishing[] = {
+    {"exp", -708.3, -745.2},     {"exp2", -1021.9, -1075.1},
+    {"sigmoid", -708.3, -745.2}, {"log_sigmoid", 708.3, 745.2},
+    {"silu", -714.9, -751.8},    {"gelu", -37.6, -38.6},
+    {"gelu_tanh", -21.1, -21.6}, {"mish", -714.9, -751.8},
+    {"erfc", 26.5, 27.3},        {"tanhshrink", 0x1p-359, 0x1p-340},
+};
+
+/// One of the entries of a table for a row; null where there is none.
+template <class T, std::size_t N>
+const T* one_of(const T (&table)[N], std::string_view row, word_stream& w) {
+  const auto is = [&](const T& e) { return e.row == row; };
+  const auto count = static_cast<std::uint32_t>(std::count_if(std::begin(table), std::end(table), is));
+  if (count == 0) return nullptr;
+  std::uint32_t skip = w.below(count);
+  return std::find_if(std::begin(table), std::end(table), [&](const T& e) { return is(e) && skip-- == 0; });
+}
+
+/// Moved by less than 2^bits numbers, on either side.
+std::uint64_t moved(std::uint64_t x, int bits, word_stream& w) {
+  const std::uint64_t by = bits == 0 ? 0 : w.next64() >> (64 - bits);
+  return w.flip() ? x + by : x - by;
+}
+
+/// log2 of m / 2^63, m >= 2^63, in units of 2^-63, rounded down: by squaring.
+std::uint64_t fraction_of_logarithm(std::uint64_t m) {
+  std::uint64_t log = 0;
+  for (int bit = 62; bit >= 0; --bit) {
+    const wide square = wide{m} * m;
+    const bool high = square >> 127 != 0;
+    if (high) log |= std::uint64_t{1} << bit;
+    m = static_cast<std::uint64_t>(square >> (high ? 64 : 63));
+  }
+  return log;
+}
+
+/// y such that x^y is about 2^target; x > 0. As exact as the logarithm is, which has few bits next to 1.
+std::uint64_t power_that_gives(const number& x, int target) {
+  const int zeros = std::countl_zero(x.significand);
+  const int exponent = x.exponent + 63 - zeros;  // 2^exponent <= x
+  const std::uint64_t fraction = fraction_of_logarithm(x.significand << zeros);
+  const bool below_one = exponent < 0, negative = below_one != (target < 0);
+  const wide whole = wide{static_cast<unsigned>(std::abs(exponent))} << 63;
+  const wide log = below_one ? whole - fraction : whole + fraction;  // |log2 x|, in units of 2^-63, below 2^74
+  if (log == 0) return round(f64, false, 1, 0, false);
+  const wide y = (wide{static_cast<unsigned>(std::abs(target))} << 116) / log;  // in units of 2^-53
+  const auto high = static_cast<std::uint64_t>(y >> 64);
+  const int cut = high == 0 ? 0 : 64 - std::countl_zero(high);
+  return round(f64, negative, static_cast<std::uint64_t>(y >> cut), cut - 53, false);
+}
+
+/// x^y of 54 bits and any exponent, or with the last bit 2^-1075: (m 2^e)^n, or (m^k 2^(k e))^(n / k), k a power of two.
+void midpoint_power(word_stream& w, std::uint64_t* in) {
+  const bool small = w.below(4) == 0;
+  constexpr int divisors[] = {5, 25, 43};  // of 1075
+  const int n = small ? divisors[w.below(3)] : w.between(2, 34);
+  std::uint64_t m = 1;
+  if (small && n < 43) m = odd_of(w.between(2, 50 / n), w);
+  for (int i = 0; !small && i < 64; ++i) {
+    m = odd_of(w.between(53 / n + 1, 54 / n + 1), w);
+    wide power = 1;
+    for (int k = 0; k < n && power >> 64 == 0; ++k) power *= m;
+    if (power >> 53 == 1) break;
+  }
+  int e = small ? -1075 / n : w.between(-900 / n, 900 / n);
+  int roots = 0;
+  while (!small && w.flip() && m < (std::uint64_t{1} << 26)) {
+    m *= m;
+    e *= 2;
+    ++roots;
+  }
+  const bool negative = roots == 0 && w.flip();
+  in[0] = round(f64, negative, m, e, false);
+  in[1] = round(f64, false, static_cast<std::uint64_t>(n), -roots, false);
+}
+
+bool difficult_power(sample_class c, word_stream& w, std::uint64_t* in) {
+  switch (c) {
+    case sample_class::ties:
+      midpoint_power(w, in);
+      return true;
+    case sample_class::near_ties:
+      midpoint_power(w, in);
+      if (const std::uint32_t k = w.below(3); k < 2) in[k] = moved(in[k], 1 + static_cast<int>(w.below(3)), w);
+      return true;
+    case sample_class::overflow_border:
+    case sample_class::subnormal: {
+      const bool negative = w.below(4) == 0;
+      in[0] = w.flip() ? sample(sample_class::wide_exponents, f64, w) : sample(sample_class::normal_range, f64, w);
+      in[0] &= ~format_of(f64).sign_bit();
+      if (w.below(4) == 0)
+        in[0] = moved(round(f64, false, 1, 0, false), 1 + static_cast<int>(w.below(40)), w);  // next to 1
+      const number x = widen(f64, in[0]);
+      if (x.kind != number_kind::finite) return false;
+      const int target = c == sample_class::subnormal ? w.between(-1076, -1021) : 1024;
+      in[1] = moved(power_that_gives(x, target), w.between(0, 42), w);
+      if (negative) in[0] |= format_of(f64).sign_bit();
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+/// x^2 + y^2 = (N + 1/2)^2 with x = N = (j^2 - 1) / 4 and y = j / 2, times a power of two; N + 1/2 has 54 bits.
+void midpoint_hypot(word_stream& w, std::uint64_t* in) {
+  std::uint64_t j = 0;
+  do j = odd_of(28, w);
+  while (j * j >> 55 != 0);
+  const int e = w.between(-1000, 900);
+  const std::uint32_t first = w.below(2);
+  const bool s = w.flip(), t = w.flip();
+  in[first] = round(f64, s, (j * j - 1) / 4, e, false);
+  in[1 - first] = round(f64, t, j, e - 1, false);
+}
+
+}  // namespace
+
+std::span<const hard_operands> published_hard_operands() { return hard; }
+
+bool detail::difficult_operands(const ops::elementwise_row& row, sample_class c, word_stream& w, std::uint64_t* in) {
+  const auto bits = [](double v) { return std::bit_cast<std::uint64_t>(v); };
+  if (row.name == "pow") return difficult_power(c, w, in);
+  switch (c) {
+    case sample_class::ties:
+      if (row.name != "hypot") return false;
+      midpoint_hypot(w, in);
+      return true;
+    case sample_class::near_ties: {
+      const hard_operands* h = one_of(hard, row.name, w);
+      if (h == nullptr || w.flip()) return false;
+      for (int k = 0; k < row.arity; ++k) in[k] = bits(h->x[k]);
+      if (w.below(4) == 0) in[0] = moved(in[0], 2, w);
+      return true;
+    }
+    case sample_class::overflow_border: {
+      const border* b = one_of(borders, row.name, w);
+      if (b == nullptr || w.below(4) == 0) return false;
+      in[0] = moved(bits(b->x), w.between(0, 48), w);
+      return true;
+    }
+    case sample_class::subnormal: {
+      const region* r = one_of(vanishing, row.name, w);
+      if (r == nullptr || w.flip()) return false;
+      const std::uint64_t low = std::min(bits(r->from), bits(r->to)), high = std::max(bits(r->from), bits(r->to));
+      in[0] = low + w.next64() % (high - low);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+}  // namespace repdl::reference
