@@ -17,7 +17,7 @@ constexpr dtype f64 = dtype::f64;
 // The hardest of the published inputs that were found: the lists of CORE-MATH (core-math.gitlabpages.inria.fr, src/binary64/NAME/NAME.wc, of
 // February 2025), which name as their sources V. Lefevre's tests of libms (vinc17.net/research/testlibm) and BaCSeL; those of exp from
 // the tables of Lefevre and Muller, too. `bits` were computed anew, with MPFR, as a test does it again.
-constexpr hard_operands hard[] = {
+constexpr hard_operands published[] = {
     {"exp", {0x1.9e9cbbfd6080bp-31}, 58},
     {"exp", {-0x1.4bd46601ae1efp-31}, 56},
     {"exp", {0x1.ba07d73250de7p-14}, 56},
@@ -152,6 +152,148 @@ constexpr hard_operands hard[] = {
     {"atan2", {0x1.ea018dddc111dp+71, 0x1.88f9e3de5d6d3p+53}, 96},
     {"atan2", {0x1.5047c4426721bp+76, 0x1.9ada1a85962dfp+52}, 95},
     {"atan2", {0x1.bdcba7c10415cp+74, 0x1.e58dc28ff472fp+52}, 94},
+};
+
+// Found by searches. Of g phi(x): for some 10^4 x the g that continued fractions of phi(x) give, to the nearest odd multiple of half an
+// ulp. Of one operand: some 10^9 numbers, by second differences.
+constexpr hard_operands found[] = {
+    {"sigmoid", {0x1.1e0c3c48a746dp+4}, 34},
+    {"sigmoid", {0x1.03bf886cd3b63p+4}, 32},
+    {"sigmoid", {-0x1.4f445e6957a3dp-1}, 31},
+    {"sigmoid", {-0x1.b9f63db3c8a85p-1}, 31},
+    {"log_sigmoid", {-0x1.aa7af7ef82c14p-1}, 32},
+    {"log_sigmoid", {0x1.0eed23ae00674p+4}, 30},
+    {"log_sigmoid", {0x1.2652f9bcee11ap+4}, 29},
+    {"log_sigmoid", {-0x1.4fe448354b824p+2}, 29},
+    {"silu", {0x1.33574de0eb2fap+4}, 32},
+    {"silu", {0x1.8ddfce76797e8p+1}, 32},
+    {"silu", {0x1.24671555b83bfp+3}, 31},
+    {"silu", {-0x1.68016dd4e6851p+1}, 30},
+    {"gelu", {-0x1.73968559a2397p+2}, 30},
+    {"gelu", {0x1.28d9ce20061c1p+2}, 30},
+    {"gelu", {-0x1.78ca73b868f2fp+1}, 29},
+    {"gelu", {-0x1.cbba85c50a62cp+2}, 29},
+    {"gelu_tanh", {-0x1.6bc26e49b174ap+2}, 31},
+    {"gelu_tanh", {0x1.3f3f62edb3657p+0}, 31},
+    {"gelu_tanh", {0x1.d34454cfc0c63p-4}, 30},
+    {"gelu_tanh", {-0x1.7da30c35a3677p+2}, 29},
+    {"mish", {-0x1.b801fef98c2b7p+1}, 34},
+    {"mish", {-0x1.f8602e23438fp+2}, 31},
+    {"mish", {-0x1.5dfd330ed0227p+3}, 30},
+    {"mish", {0x1.784d9b8586c47p+2}, 30},
+    {"selu", {-0x1.18be8ffc2f975p+2}, 32},
+    {"selu", {-0x1.a6ba6b517a977p+0}, 32},
+    {"selu", {-0x1.67f1ead8ad59ap-1}, 30},
+    {"selu", {-0x1.1cd773fbb70bdp+2}, 30},
+    {"tanhshrink", {-0x1.9de8b0a87149cp+1}, 31},
+    {"tanhshrink", {-0x1.0734bb4036d78p+3}, 31},
+    {"tanhshrink", {-0x1.c858b998c81dap+2}, 30},
+    {"tanhshrink", {-0x1.be5bd1bf569c3p+0}, 29},
+    {"sin_backward", {0x1.693e597bc5899p+1, 0x1.734839827f1c8p+4}, 66},
+    {"sin_backward", {0x1.e4c4dff4e6c71p+1, 0x1.3981e03751f2p+2}, 65},
+    {"sin_backward", {0x1.165c83ff200cfp+1, -0x1.a937da2dc815cp+2}, 65},
+    {"cos_backward", {0x1.2f5c74a204466p-1, -0x1.8541b8896056ap+3}, 65},
+    {"cos_backward", {0x1.61b013c68a704p-1, -0x1.a4944983a6b38p+2}, 65},
+    {"cos_backward", {0x1.9272f76e4ae16p+0, 0x1.a6bc9ba735554p+3}, 65},
+    {"erf_backward", {0x1.e766954b64099p+0, -0x1.ea30596309728p+1}, 70},
+    {"erf_backward", {0x1.466ac14ee1145p-1, 0x1.364406835ffeap+1}, 65},
+    {"erf_backward", {0x1.27418f01fd5ddp+1, -0x1.6dab3143f0b1p-2}, 65},
+    {"erfc_backward", {0x1.b0a78aab7c1eap+0, 0x1.dcea2b375a7p+0}, 65},
+    {"erfc_backward", {0x1.80fed0603acc6p+0, 0x1.1ca5cc47ea788p+1}, 64},
+    {"erfc_backward", {0x1.4f5046b8866cp+0, 0x1.fb20233343e84p+0}, 64},
+    {"silu_backward", {0x1.ee9d67c543665p+1, 0x1.726e770408fcp+0}, 68},
+    {"silu_backward", {0x1.178bbb6c0859cp+1, 0x1.9aecfcea1fd34p+2}, 66},
+    {"silu_backward", {0x1.de1c02de69167p+1, -0x1.df7809ec39351p+2}, 65},
+    {"mish_backward", {0x1.46860d9af8387p+0, 0x1.2d4c7824db14p+2}, 68},
+    {"mish_backward", {0x1.3da4b49540cf9p+0, 0x1.caff085b2c4fp-1}, 65},
+    {"mish_backward", {0x1.88d707a0b4204p+1, 0x1.b9558e30d5b8p-1}, 64},
+    {"gelu_backward", {0x1.8dcdec0524f8fp+0, -0x1.26fa732d0c235p+1}, 66},
+    {"gelu_backward", {0x1.491cca9845p+1, -0x1.9cb7535afee5p-1}, 65},
+    {"gelu_backward", {0x1.4ab53f7f8345dp+1, 0x1.f991472af517p-1}, 64},
+    {"gelu_tanh_backward", {0x1.ceb78a81ff25cp+0, -0x1.e42217d8a98ep-2}, 66},
+    {"gelu_tanh_backward", {0x1.b711e79bf0b81p+1, 0x1.2d801500156ep-1}, 66},
+    {"gelu_tanh_backward", {0x1.0e4592c5b2b71p-1, 0x1.4475b37f68d8cp+0}, 66},
+    {"log_sigmoid_backward", {0x1.b2fc779ed9529p+1, 0x1.88e71cbf3dfbcp+2}, 66},
+    {"log_sigmoid_backward", {0x1.55dc9d6000facp+0, 0x1.37097006dd92cp+3}, 65},
+    {"log_sigmoid_backward", {0x1.c7e76465c13e1p+0, 0x1.5a8be78ae1b88p+1}, 63},
+    {"softplus_backward", {0x1.31d085eef27b8p-1, -0x1.1203c5253fe6ep+2}, 66},
+    {"softplus_backward", {0x1.755b2ff07453fp+1, 0x1.05dfa98780684p+1}, 65},
+    {"softplus_backward", {0x1.e509ce3195b4cp+1, -0x1.c1202149938p-7}, 65},
+    {"elu_backward", {0x1.bc492e306225bp+1, -0x1.877c4bd8c157cp+2}, 63},
+    {"elu_backward", {0x1.668e5daf00968p+0, -0x1.57b9eac5f9048p+1}, 63},
+    {"elu_backward", {0x1.8c3b77132c9c5p+1, -0x1.abae21744828cp+2}, 63},
+    {"celu_backward", {0x1.ef90438d910cp+1, -0x1.8b447f12f9da6p+2}, 65},
+    {"celu_backward", {0x1.b001705b3b9f3p+1, -0x1.10e6b7ead0b5ap+3}, 64},
+    {"celu_backward", {0x1.2ceac323f9484p+0, -0x1.71de2c09ab47fp+2}, 64},
+    {"selu_backward", {0x1.15d34e6e8907cp-1, -0x1.9a0f4213ec19ap+2}, 65},
+    {"selu_backward", {0x1.7e6a9bf8b79e8p-1, -0x1.c2646e2e4d4cap+1}, 65},
+    {"selu_backward", {0x1.b0baf8e50d4adp-1, -0x1.815ca4d0565cp+0}, 64},
+    {"log2_backward", {0x1.487a2f91e2c35p+0, -0x1.e346fc8346216p+1}, 65},
+    {"log2_backward", {0x1.a72396a2f994dp+0, 0x1.ab9d8e5665018p+2}, 64},
+    {"log2_backward", {0x1.63910960ba8adp+0, 0x1.bacffab0de688p+1}, 64},
+    {"log10_backward", {0x1.15d3efa3d1ee3p-1, -0x1.81681eded30c6p+2}, 65},
+    {"log10_backward", {0x1.fcc28ca95a717p+0, -0x1.e9caf536f479cp+2}, 65},
+    {"log10_backward", {0x1.5851b040070e8p+0, -0x1.ce6533e1cc888p+2}, 64},
+    {"exp2_backward", {0x1.39e5e6806e6ecp-1, 0x1.941af7843f22fp+2}, 64},
+    {"exp2_backward", {0x1.103414ebde8fdp+0, 0x1.2d24a268de8d4p-1}, 64},
+    {"exp2_backward", {0x1.84b37ef1bb6cdp-1, 0x1.67d179f7263cbp+0}, 64},
+    {"xlogy", {0x1.89668bb7a4f29p-1, 0x1.143dd54beae4ap+1}, 69},
+    {"xlogy", {0x1.ac8d2d45b261bp+1, 0x1.0178c0c6d1f9ep+2}, 66},
+    {"xlogy", {0x1.f50bb3a067e2ep+0, 0x1.e4febfb84d0eep+2}, 66},
+    {"xlogy_backward_x", {0x1.19666bd649017p+1, 0x1.dd30e469e3072p+2, 0x1.a08aff8370b83p+2}, 64},
+    {"xlogy_backward_x", {0x1.e22b23d15948dp+1, 0x1.3b32701f96e8p-7, 0x1.ad9aded3468c4p+0}, 64},
+    {"xlogy_backward_x", {0x1.88b438d6b4c2ap+0, 0x1.211aea3c2e794p+2, 0x1.9ee9db7e9d3e2p+1}, 64},
+    {"logaddexp_backward", {0x1.bf8a742a98ff7p+1, 0x1.696708669dfb8p+1, -0x1.0fb5cc76de748p+1}, 68},
+    {"logaddexp_backward", {0x1.097b80a379edp+1, -0x1.015800b1849d6p+1, 0x1.e21b0bc24a31cp+1}, 65},
+    {"logaddexp_backward", {0x1.b13a2f33cdf88p+0, 0x1.d505c804472e4p+1, -0x1.1313ee6abdac8p+1}, 65},
+    {"logaddexp2_backward", {0x1.ae5d463b99656p+0, -0x1.c811132619a98p-1, 0x1.2607131adfa8cp+1}, 67},
+    {"logaddexp2_backward", {0x1.bfc0cb7cadbb8p+1, 0x1.1431c374b85b4p+0, -0x1.eba67238eebap-1}, 65},
+    {"logaddexp2_backward", {0x1.3a41ef25466b4p+1, -0x1.c4ac645eb5858p+1, -0x1.6ed5ac039c5ap+0}, 63},
+    {"pow_backward_x", {0x1.f3a53358d5c6fp-1, 0x1.1993f3632ad5fp+0, 0x1.75f1ab6bbc496p+1}, 67},
+    {"pow_backward_x", {0x1.4e01e445d46a8p+1, 0x1.d77b69d5be532p+1, 0x1.7df321d0681a8p+0}, 67},
+    {"pow_backward_x", {0x1.78c86b6dc2044p+1, 0x1.fce1210a00987p+0, 0x1.93ba905b0162p+0}, 67},
+    {"pow_backward_y", {0x1.5898148ab5415p-1, 0x1.8a066fbc68f7p+1, 0x1.ba4f48f4974bp+0}, 68},
+    {"pow_backward_y", {0x1.bee58221c1b6ap-1, 0x1.51cb8da96000cp+0, 0x1.2a82f3b409a7dp+1}, 66},
+    {"pow_backward_y", {0x1.d9254014df094p+0, 0x1.0e737df29cc55p-1, 0x1.648870a2a8014p+1}, 65},
+    {"scalar_pow_backward", {0x1.a55873b89f39p+0, -0x1.ac83ee3fda408p+1}, 72},
+    {"scalar_pow_backward", {0x1.4e6f9f8831e87p-1, 0x1.b4e2aa7139538p+2}, 65},
+    {"scalar_pow_backward", {0x1.3ae636a382a2ap+1, 0x1.45290bb221404p+2}, 64},
+    {"glu", {0x1.4291f0a68f62cp-1, -0x1.a372405bb3ddep+2}, 66},
+    {"glu", {0x1.2bad08f515028p+0, 0x1.22a66f62d411ep+3}, 65},
+    {"glu", {0x1.e5a0f9b6a173cp+1, 0x1.10cc167924e9p+3}, 64},
+    {"swiglu", {-0x1.a376cb1f9d744p+2, 0x1.e50226d7184b8p-1}, 66},
+    {"swiglu", {-0x1.e0be037095bd2p+1, 0x1.13726b3bb1ed5p+0}, 66},
+    {"swiglu", {0x1.bb917aea4e0f8p+2, 0x1.6c44e196204e4p-2}, 65},
+    {"geglu", {0x1.7028873f9b0bp-1, 0x1.15b6073579572p-1}, 65},
+    {"geglu", {0x1.f1918f0803618p+0, 0x1.51dd84694c3d8p+0}, 64},
+    {"geglu", {-0x1.fcc758b701148p+0, 0x1.b7d7ce5781e6ap-1}, 63},
+    {"glu_backward_b", {0x1.8a370538fbe3ep+0, -0x1.05863c5f0852ap+2, -0x1.7e6d7161d6b04p+2}, 64},
+    {"glu_backward_b", {0x1.381acd037fa5ep+0, 0x1.cddc485e41c3p+0, -0x1.9a7ac1be8e21cp+2}, 64},
+    {"glu_backward_b", {0x1.48832f04d1e89p+0, -0x1.05863c5f0852ap+2, -0x1.7e6d7161d6b04p+2}, 64},
+    {"swiglu_backward_a", {0x1.ea70281450f1fp-1, -0x1.5a7ef50fe0d8p+0, -0x1.33acb23887e34p+3}, 65},
+    {"swiglu_backward_a", {0x1.0d46514509d1ap+0, 0x1.4417c0431a64cp+1, -0x1.eecaa3d4c9913p+2}, 65},
+    {"swiglu_backward_a", {0x1.e1a18176331d5p+0, -0x1.8eaa2715a3f0cp+2, 0x1.d9e82b00b0db8p+1}, 64},
+    {"geglu_backward_a", {0x1.d4351f71ccd7dp+0, -0x1.765bf63fd9358p+2, -0x1.343e7d126844cp+0}, 68},
+    {"geglu_backward_a", {0x1.af59d3642be7fp+0, -0x1.2270019681e31p+2, -0x1.393393de6fe67p+2}, 65},
+    {"geglu_backward_a", {0x1.cd2aad9c00274p-2, 0x1.63a69749e0a9p+0, -0x1.2358b8b4d7958p-1}, 65},
+};
+
+/// A row that with its other operand fixed is another one's function of x, or of -x, and so has its hard ones.
+struct relation {
+  std::string_view row, of;
+  int place;         ///< of x
+  double other = 0;  ///< the other operand, where there is one
+  bool negated = false;
+};
+constexpr relation relations[] = {
+    {"pow", "exp2", 1, 2},
+    {"pow", "rsqrt", 0, -0.5},
+    {"scalar_pow", "exp2", 0},
+    {"xlogy", "log", 1, -1},
+    {"elu", "expm1", 0},  // and celu: of x < 0
+    {"celu", "expm1", 0},
+    {"softplus", "log_sigmoid", 0, 0, true},
+    {"logaddexp", "log_sigmoid", 1, 0, true},
 };
 
 /// Where results overflow, vanish or reach a limit that they round to, or where terms cancel.
@@ -291,14 +433,57 @@ void midpoint_power(word_stream& w, std::uint64_t* in) {
   in[1] = round(f64, false, static_cast<std::uint64_t>(n), -roots, false);
 }
 
-bool difficult_power(sample_class c, word_stream& w, std::uint64_t* in) {
+/// Next to a midpoint, where such operands of the row are known.
+bool hard_operands_of(const ops::elementwise_row& row, word_stream& w, std::uint64_t* in) {
+  const hard_operands* h = one_of(published, row.name, w);
+  if (h == nullptr) h = one_of(found, row.name, w);
+  const relation* const r = one_of(relations, row.name, w);
+  double x[3] = {};
+  if (h != nullptr && (r == nullptr || w.flip())) {
+    std::copy_n(h->x, 3, x);
+  } else if (r != nullptr) {
+    h = one_of(published, r->of, w);
+    if (h == nullptr) h = one_of(found, r->of, w);
+    if (h == nullptr) return false;
+    std::fill_n(x, 3, r->other);
+    x[r->place] = r->negated ? -h->x[0] : h->x[0];
+  } else {
+    return false;
+  }
+  for (int k = 0; k < row.arity; ++k) in[k] = std::bit_cast<std::uint64_t>(x[k]);
+  if (w.below(4) == 0) in[0] = moved(in[0], 2, w);
+  return true;
+}
+
+/// x with x^2 within 2^-33 ulp of a midpoint, or nearer: x^2 = 2^52 + d (mod 2^53), of 106 bits.
+std::uint64_t near_square(word_stream& w) {
+  constexpr std::uint64_t unit = std::uint64_t{1} << 52;
+  std::uint64_t x = unit;
+  for (int i = 0; i < 64 && wide{x} * x >> 105 == 0; ++i) {
+    const std::uint64_t d = 8 * (w.next64() >> (47 + w.below(16))) + 1;  // 1 (mod 8): a square
+    const std::uint64_t square = w.flip() ? unit + d : unit + 2 - d;
+    std::uint64_t root = 1;  // of 1 / square: Newton's steps double the right bits, less one
+    for (int k = 0; k < 6; ++k) root = root * (3 - square * root * root) / 2;
+    x = unit | ((square * root) & (unit - 1));
+  }
+  return round(f64, false, x, w.between(-500, 400), false);
+}
+
+bool difficult_power(const ops::elementwise_row& row, sample_class c, word_stream& w, std::uint64_t* in) {
   switch (c) {
     case sample_class::ties:
       midpoint_power(w, in);
       return true;
     case sample_class::near_ties:
-      midpoint_power(w, in);
-      if (const std::uint32_t k = w.below(3); k < 2) in[k] = moved(in[k], 1 + static_cast<int>(w.below(3)), w);
+      if (w.below(4) == 0) return hard_operands_of(row, w, in);
+      if (w.flip()) {
+        in[0] = near_square(w);
+        in[1] = round(f64, false, 2, 0, false);
+      } else {  // not near, but tests that a tie is no tie
+        midpoint_power(w, in);
+        const std::uint32_t k = w.below(2);
+        in[k] = moved(in[k], 1 + static_cast<int>(w.below(3)), w);
+      }
       return true;
     case sample_class::overflow_border:
     case sample_class::subnormal: {
@@ -333,23 +518,23 @@ void midpoint_hypot(word_stream& w, std::uint64_t* in) {
 
 }  // namespace
 
-std::span<const hard_operands> published_hard_operands() { return hard; }
+std::span<const hard_operands> published_hard_operands() { return published; }
+std::span<const hard_operands> found_hard_operands() { return found; }
 
 bool detail::difficult_operands(const ops::elementwise_row& row, sample_class c, word_stream& w, std::uint64_t* in) {
   const auto bits = [](double v) { return std::bit_cast<std::uint64_t>(v); };
-  if (row.name == "pow") return difficult_power(c, w, in);
+  if (row.name == "pow") return difficult_power(row, c, w, in);
   switch (c) {
     case sample_class::ties:
       if (row.name != "hypot") return false;
       midpoint_hypot(w, in);
       return true;
-    case sample_class::near_ties: {
-      const hard_operands* h = one_of(hard, row.name, w);
-      if (h == nullptr || w.flip()) return false;
-      for (int k = 0; k < row.arity; ++k) in[k] = bits(h->x[k]);
-      if (w.below(4) == 0) in[0] = moved(in[0], 2, w);
-      return true;
-    }
+    case sample_class::near_ties:
+      if (row.name == "pow_scalar" && w.flip()) {  // whose power is 2, if no other one is given
+        in[0] = near_square(w);
+        return true;
+      }
+      return w.flip() && hard_operands_of(row, w, in);
     case sample_class::overflow_border: {
       const border* b = one_of(borders, row.name, w);
       if (b == nullptr || w.below(4) == 0) return false;

@@ -14,10 +14,12 @@ namespace repdl::reference {
 /// Operands whose exact result is no midpoint, and within 2^-bits of its ulp of one.
 struct hard_operands {
   std::string_view row;
-  double x[2];
+  double x[3];
   int bits;
 };
 std::span<const hard_operands> published_hard_operands();
+/// Those of rows of which nothing is published.
+std::span<const hard_operands> found_hard_operands();
 
 namespace detail {
 /// The operands of a row in binary64, or false: where nothing is known of the row for the class, and of a share of the others.
