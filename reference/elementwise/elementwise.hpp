@@ -59,7 +59,7 @@ struct oracle {
   oracle_function f;
   other_format_function to = nullptr;  ///< of rows whose results are of any format
   extended (*exact)(dtype t, const std::uint64_t* in, const double* options) = nullptr;  ///< algebraic
-  approximation near = nullptr;  ///< one variable of at most 24 bits
+  approximation near = nullptr;  ///< one variable
   outcome (*where)(dtype t, const std::uint64_t* in, const double* options) = nullptr;  ///< any other
 };
 /// Throws std::logic_error where there is none.
@@ -83,7 +83,7 @@ std::uint64_t evaluate(const ops::elementwise_row& row, dtype t, dtype to, const
 std::uint32_t evaluate(const ops::elementwise_row& row, const std::uint32_t* in);
 std::uint32_t evaluate(std::string_view name, const std::uint32_t* in);
 
-/// Where the exact result lies in the format (transcendental rows: from 120 bits, which separates near-ties from ties).
+/// Where the exact result lies in the format (transcendental rows: from 120 bits or more, which separate near-ties from ties).
 outcome locate(const ops::elementwise_row& row, dtype t, const std::uint64_t* in, const option_values& options);
 outcome locate(const ops::elementwise_row& row, dtype t, dtype to, const std::uint64_t* in,
                const option_values& options);

@@ -300,6 +300,7 @@ constexpr relation relations[] = {
 struct border {
   std::string_view row;
   double x;
+  int place = 0;  ///< the operand; the others are ordinary
 };
 constexpr border borders[] = {
     {"exp", 709.782712893384},
@@ -350,19 +351,69 @@ constexpr border borders[] = {
     {"hardswish", 3},
     {"tanhshrink", 0x1p53},
     {"tanhshrink", 0x1p54},
+    {"elu", -37.4},
+    {"celu", -37.4},
+    {"softplus", 20},
+    {"softplus", -745.1332191019412},
+    {"logit", 0.5},
+    {"logit", 1},
+    {"xlogy", 1, 1},
+    {"xlogy_backward_x", 1, 2},
+    {"pow_scalar", 1.3407807929942596e154},
+    {"scalar_pow", 1024},
+    {"scalar_pow", -1075},
+    {"scalar_pow_backward", 1024, 1},
+    {"sin_backward", 1.5707963267948966, 1},
+    {"sin_backward", 6381956970095103 * 0x1p797, 1},
+    {"cos_backward", 3.141592653589793, 1},
+    {"cos_backward", 6381956970095103 * 0x1p797, 1},
+    // Where the gradient changes its sign.
+    {"silu_backward", -1.278464542761073795109, 1},
+    {"swiglu_backward_a", -1.278464542761073795109, 1},
+    {"gelu_backward", -0.751791524693564457458, 1},
+    {"geglu_backward_a", -0.751791524693564457458, 1},
+    {"gelu_tanh_backward", -0.752461422071016258488, 1},
+    {"mish_backward", -1.192431214515495212138, 1},
 };
 
 /// Results are subnormal between these.
 struct region {
   std::string_view row;
   double from, to;
+  int place = 0;
 };
 constexpr region vanishing[] = {
-    {"exp", -708.3, -745.2},     {"exp2", -1021.9, -1075.1},
-    {"sigmoid", -708.3, -745.2}, {"log_sigmoid", 708.3, 745.2},
-    {"silu", -714.9, -751.8},    {"gelu", -37.6, -38.6},
-    {"gelu_tanh", -21.1, -21.6}, {"mish", -714.9, -751.8},
-    {"erfc", 26.5, 27.3},        {"tanhshrink", 0x1p-359, 0x1p-340},
+    {"exp", -708.3, -745.2},
+    {"exp2", -1021.9, -1075.1},
+    {"sigmoid", -708.3, -745.2},
+    {"log_sigmoid", 708.3, 745.2},
+    {"silu", -714.9, -751.8},
+    {"gelu", -37.6, -38.6},
+    {"gelu_tanh", -21.1, -21.6},
+    {"mish", -714.9, -751.8},
+    {"erfc", 26.5, 27.3},
+    {"tanhshrink", 0x1p-359, 0x1p-340},
+    {"softplus", -708.3, -745.2},
+    {"pow_scalar", 0x1p-538, 0x1p-511},
+    {"scalar_pow", -1021.9, -1075.1},
+    {"scalar_pow_backward", -1020, -1076, 1},
+    {"erf_backward", 26.5, 27.4, 1},
+    {"erfc_backward", 26.5, 27.4, 1},
+    {"silu_backward", -713, -753, 1},
+    {"log_sigmoid_backward", 707, 747, 1},
+    {"gelu_backward", -37.5, -38.7, 1},
+    {"gelu_tanh_backward", -21.1, -21.7, 1},
+    {"mish_backward", -713, -753, 1},
+    {"elu_backward", -707, -747, 1},
+    {"selu_backward", -707, -747, 1},
+    {"celu_backward", -707, -747, 1},
+    {"softplus_backward", -707, -747, 1},
+    {"glu", -707, -747, 1},
+    {"swiglu", -713, -753},
+    {"geglu", -37.5, -38.7},
+    {"glu_backward_b", 707, 747, 2},
+    {"swiglu_backward_a", -713, -753, 1},
+    {"geglu_backward_a", -37.5, -38.7, 1},
 };
 
 /// One of the entries of a table for a row; null where there is none.
@@ -538,14 +589,16 @@ bool detail::difficult_operands(const ops::elementwise_row& row, sample_class c,
     case sample_class::overflow_border: {
       const border* b = one_of(borders, row.name, w);
       if (b == nullptr || w.below(4) == 0) return false;
-      in[0] = moved(bits(b->x), w.between(0, 48), w);
+      for (int k = 0; k < row.arity; ++k) in[k] = sample(sample_class::normal_range, f64, w);
+      in[b->place] = moved(bits(b->x), w.between(0, 48), w);
       return true;
     }
     case sample_class::subnormal: {
       const region* r = one_of(vanishing, row.name, w);
       if (r == nullptr || w.flip()) return false;
       const std::uint64_t low = std::min(bits(r->from), bits(r->to)), high = std::max(bits(r->from), bits(r->to));
-      in[0] = low + w.next64() % (high - low);
+      for (int k = 0; k < row.arity; ++k) in[k] = sample(sample_class::normal_range, f64, w);
+      in[r->place] = low + w.next64() % (high - low);
       return true;
     }
     default:

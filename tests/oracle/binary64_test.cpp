@@ -160,8 +160,9 @@ TEST_CASE("binary64: operands that are made for a row are of their class") {
     INFO(std::string(name));
     CHECK(share(name, sample_class::near_ties) > 25);
   }
-  for (const char* name :
-       {"exp", "exp2", "sigmoid", "log_sigmoid", "silu", "gelu", "gelu_tanh", "mish", "erfc", "tanhshrink"}) {
+  for (const char* name : {"exp", "exp2", "sigmoid", "log_sigmoid", "silu", "gelu", "gelu_tanh", "mish", "erfc",
+                           "tanhshrink", "softplus", "pow_scalar", "scalar_pow", "erf_backward", "gelu_backward",
+                           "mish_backward", "glu", "swiglu", "glu_backward_b"}) {
     INFO(std::string(name));
     CHECK(share(name, sample_class::subnormal) > 25);
   }
@@ -369,6 +370,11 @@ TEST_CASE("binary64: hard operands are as hard as they are said to be") {
     mpfr_sub_d(places.v, places.v, 0.5, MPFR_RNDN);
     REQUIRE(mpfr_regular_p(places.v) != 0);
     CHECK(-mpfr_get_exp(places.v) == h.bits);  // in [2^-(bits + 1), 2^-bits)
+    const std::uint64_t x[ops::most_operands] = {bits_of(h.x[0]), bits_of(h.x[1]), bits_of(h.x[2])};
+    const ops::elementwise_row& row = *elementwise_named(h.row);
+    const outcome where = locate(row, dtype::f64, x, option_values(row, dtype::f64));
+    CHECK(where.near_tie);
+    CHECK(!where.tie);
   };
   for (const hard_operands& h : published_hard_operands()) check(h);
   for (const hard_operands& h : found_hard_operands()) check(h);
