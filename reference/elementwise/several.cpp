@@ -384,9 +384,10 @@ std::uint64_t located_mish_backward(dtype t, patterns in, doubles, outcome* wher
   const node g = of(t, in[0]), x = of(t, in[1]);
   if (x.zero()) return round(t, g * exactly(mpq_class(3, 5)), where);
   const auto factor = [&](mpfr_prec_t p) {
-    const interval one = whole(p, 1), v = interval(p, x.q), base = one + exp(v), square = base * base;
-    const interval th = (square - one) / (square + one);
-    return th + v * (one - th * th) * logistic(v);
+    // With w = e^v, n = w (w + 2): tanh(ln(1 + w)) = n / (n + 2), and 1 less its square is 4 (n + 1) / (n + 2)^2.
+    const interval one = whole(p, 1), two = whole(p, 2), v = interval(p, x.q), w = exp(v), n = w * (w + two),
+                   d = n + two;
+    return n / d + v * whole(p, 4) * (n + one) / (d * d) * logistic(v);
   };
   return gradient(t, g, x, zero(true), exactly(1), factor, where);
 }
