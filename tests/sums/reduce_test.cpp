@@ -549,3 +549,81 @@ TEST_CASE("max, min, argmax, argmin of binary64: rows and columns, every ISA and
     }
   }
 }
+
+// Each block's sum begins from a number that is large beside the terms, as those of the block before say.
+TEST_CASE("sums of binary64: magnitudes that change from block to block") {
+  using namespace repdl;
+  std::mt19937_64 g(2048);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto any = [&] {
+    const auto m = static_cast<double>(static_cast<std::int64_t>(g()) >> 10);
+    return std::ldexp(m, -53 - static_cast<int>(g() % 30));
+  };
+  struct problem {
+    const char* name;
+    double (*term)(std::int64_t block, std::int64_t i, double any);
+  };
+  const problem problems[] = {
+      {"of one magnitude", [](std::int64_t, std::int64_t, double a) { return a; }},
+      {"equal", [](std::int64_t, std::int64_t, double) { return -1.0; }},
+      {"equal, with all bits", [](std::int64_t, std::int64_t, double) { return 0x1.fffffffffffffp-3; }},
+      {"growing", [](std::int64_t b, std::int64_t, double a) { return std::ldexp(a, static_cast<int>(60 * b)); }},
+      {"growing a little",
+       [](std::int64_t b, std::int64_t, double a) { return std::ldexp(a, static_cast<int>(14 * b)); }},
+      {"growing, of one sign",
+       [](std::int64_t b, std::int64_t, double a) { return -std::abs(std::ldexp(a, static_cast<int>(18 * b))); }},
+      {"shrinking", [](std::int64_t b, std::int64_t, double a) { return std::ldexp(a, static_cast<int>(-60 * b)); }},
+      {"just within the room", [](std::int64_t b, std::int64_t, double) { return b % 2 == 0 ? 0.1 : -0.8; }},
+      {"just beyond it",
+       [](std::int64_t b, std::int64_t, double) { return b % 2 == 0 ? 0.1 : std::nextafter(-0.8, -1.0); }},
+      {"zeros first", [](std::int64_t b, std::int64_t, double a) { return b < 2 ? -0.0 : a; }},
+      {"zeros last", [](std::int64_t b, std::int64_t, double a) { return b < 2 ? a : 0.0; }},
+      {"one great term", [](std::int64_t b, std::int64_t i, double a) { return b == 1 && i == 2047 ? 0x1p90 : a; }},
+      {"great ones that cancel",
+       [](std::int64_t b, std::int64_t i, double a) {
+         return i == 5 ? (b == 0 ? 0x1p300 : b == 2 ? -0x1p300 : a) : a;
+       }},
+      {"at the end of the range",
+       [](std::int64_t b, std::int64_t i, double a) { return std::ldexp(a, 1005 + static_cast<int>(b + i % 2)); }},
+      {"beyond its end", [](std::int64_t b, std::int64_t, double a) { return std::ldexp(a, b == 1 ? 1023 : 0); }},
+      {"subnormal", [](std::int64_t, std::int64_t, double a) { return std::ldexp(a, -1060); }},
+      {"subnormal, then not",
+       [](std::int64_t b, std::int64_t, double a) { return std::ldexp(a, b == 0 ? -1060 : -1000); }},
+      {"an infinity", [](std::int64_t b, std::int64_t i, double a) { return b == 2 && i == 9 ? -infinity : a; }},
+      {"a NaN", [](std::int64_t b, std::int64_t i, double a) {
+         return b == 1 && i == 9 ? std::numeric_limits<double>::quiet_NaN() : a;
+       }}};
+  for (const problem& p : problems) {
+    for (const std::int64_t n : {2048 * 3, 2048 * 3 + 77, 2048 + 1, 700}) {
+      std::vector<double> x(static_cast<std::size_t>(n)), y(x.size());
+      exact_sum<double> sum, dot, squares;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        x[i] = p.term(static_cast<std::int64_t>(i) / 2048, static_cast<std::int64_t>(i) % 2048, any());
+        y[i] = std::ldexp(any(), static_cast<int>(i) / 3000);
+        sum.add(x[i], 1);
+        dot.add(x[i], y[i]);
+        squares.add(x[i], x[i]);
+      }
+      const double want[] = {sum.rounded(1), dot.rounded(1), squares.rounded(1)};
+      for (const isa_info& isa : instruction_sets()) {
+        if (!isa.available) continue;
+        for (const int threads : {1, 3}) {
+          context ctx({.threads = threads, .isa = isa.name});
+          double got[3] = {7, 7, 7};
+          const auto to = [&](int i) { return tensor_view(&got[i], dtype::f64, sizes{}); };
+          repdl::sum(ctx, x, to(0));
+          repdl::dot(ctx, x, y, to(1));
+          repdl::sum_squares(ctx, x, to(2));
+          for (int i = 0; i < 3; ++i) {
+            INFO(p.name, ", ", n, " terms, ", isa.name, ", ", threads, " threads, ", i, ": ", got[i], ", not ",
+                 want[i]);
+            CHECK((std::bit_cast<std::uint64_t>(got[i]) == std::bit_cast<std::uint64_t>(want[i]) ||
+                   (std::isnan(got[i]) && std::isnan(want[i]))));
+          }
+          if (std::string_view(p.name) == "of one magnitude")
+            CHECK(ctx.read_statistics().elements[static_cast<int>(tier::double_double)] == 3);
+        }
+      }
+    }
+  }
+}

@@ -162,6 +162,16 @@ template <class V>
 #endif
 }
 
+// a - b, likewise.
+template <class V>
+[[gnu::always_inline]] inline V subtract_by_multiplier(V a, V b) {
+#if defined(__FMA__)
+  return fma_exact_product(b, broadcast<V>(-1.0), a);
+#else
+  return a - b;
+#endif
+}
+
 // The value of the least significant set bit of each |x|; +inf for 0, so that a zero never is the smallest. Anything
 // for infinities and NaN.
 //   u & (u - 1) clears the lowest set bit of the significand field, and the difference of the two values is that bit,

@@ -180,14 +180,16 @@ struct product_terms {
   }
 };
 
-// Of binary64, a product with its error.
+// Of binary64: a term and its error, of a product.
 struct wide_terms {
+  static constexpr bool exact = true;
   using terms = step_of<double>;
   [[gnu::always_inline]] static num::double_word<f64v> get(const terms& x, const terms&, int i) {
     return {x.wide(i), f64v{}};
   }
 };
 struct wide_products {
+  static constexpr bool exact = false;
   using terms = step_of<double>;
   [[gnu::always_inline]] static num::double_word<f64v> get(const terms& x, const terms& y, int i) {
     return num::two_prod(x.wide(i), y.wide(i));
@@ -233,9 +235,6 @@ template <class Terms, class T>
 constexpr int dd_chains = 4;
 constexpr std::int64_t plain_errors = row_block / (dd_chains * lanes64);
 constexpr std::int64_t dd_height = plain_errors * plain_errors + dd_chains * lanes64 + 1;
-// With the errors of products, which are added up, too: at most (k + 1) u M in 2 k additions, 2 k (k + 1) u^2 M.
-constexpr std::int64_t wide_dd_height = (plain_errors + 1) * (plain_errors + 1) + dd_chains * lanes64 + 1;
-
 template <class Terms, class T>
 [[gnu::always_inline]] inline block_dd sum_block_dd(const T* x, const T* y, std::int64_t n) {
   using terms = step_of<T>;
@@ -245,16 +244,9 @@ template <class Terms, class T>
 #pragma GCC unroll 8
     for (int i = 0; i < step<T> / lanes64; ++i) {
       const int c = i % dd_chains;
-      if constexpr (sizeof(T) == 8) {
-        const num::double_word<f64v> term = Terms::get(p, q, i);
-        s[c].add(term.hi);
-        s[c].lo += term.lo;
-        magnitude[c] += num::magnitude_of(term.hi);
-      } else {
-        const f64v term = Terms::get(p, q, i);
-        s[c].add(term);
-        magnitude[c] += num::magnitude_of(term);
-      }
+      const f64v term = Terms::get(p, q, i);
+      s[c].add(term);
+      magnitude[c] += num::magnitude_of(term);
     }
   });
   num::dd acc = {0, 0};
@@ -281,9 +273,129 @@ block_dd dot_row_dd(const T* x, const T* y, std::int64_t n) noexcept {
   return sum_block_dd<product_terms<T>>(x, y, n);
 }
 
-block_dd sum_row_of_wide(const double* x, std::int64_t n) noexcept { return sum_block_dd<wide_terms>(x, x, n); }
-block_dd dot_row_of_wide(const double* x, const double* y, std::int64_t n) noexcept {
-  return sum_block_dd<wide_products>(x, y, n);
+// Of binary64. Each lane's sum starts from a number g > 0 that is large beside all of its k terms, |x| <= g / 4 K, k <= K: then s, the
+// sum so far, stays between g / 2 and 3 g / 2, where
+//   - t = fl(s + x) errs by r = x - (t - s), which is found exactly by these two subtractions (fast_two_sum, |s| >= |x|), and |r| <= u |t|
+//     <= 1.3 u g;
+//   - s - g is exact (Sterbenz).
+// So the lane's terms add up to (s - g) + sum r exactly. The r, and the errors of products, at most u g / 4 K each, are added up plainly: at
+// most 2 k additions of numbers whose magnitudes add up to (1.3 + 1 / 4 K) k u g, off by (2.6 + 1 / 2 K) k^2 u^2 g.
+// The L lanes' s - g are added by two_sum over D levels, and those errors, at most D u M, M the terms' magnitudes, with the lanes' sums of
+// r: another 2 D additions of numbers that add up to (1.3 + 1 / 4 K) L k u g + D u M.
+// With magnitude = L k g / 4 K, which is at least M, all in all at most (10.4 K (K + D) + 2 (K + D + D^2)) u^2 magnitude, below
+// 12 K (K + D) u^2 magnitude. Where anything underflows additions are exact, products as wide_dd_bound says.
+constexpr int wide_chains = 4;
+constexpr int wide_lanes = wide_chains * lanes64;
+constexpr std::int64_t wide_steps = row_block / wide_lanes;                           // K
+constexpr int wide_levels = std::countr_zero(static_cast<unsigned>(wide_lanes));      // D
+constexpr std::int64_t wide_dd_height = 3 * wide_steps * (wide_steps + wide_levels);  // in units of 4 u^2
+static_assert(wide_steps >= 16 && wide_levels <= 6 && chains % wide_chains == 0);  // 1.6 K (K + D) >= 2 (K + D + D^2)
+// The next block's sums start from a number for which terms may be as many times greater.
+constexpr double wide_room = 8;
+
+[[gnu::always_inline]] inline f64v raised(f64v largest, f64v v) {
+  const f64v a = num::magnitude_of(v);
+#if defined(__AVX512F__)
+  return as<f64v>(_mm512_maskz_max_epu64(0xff, as<__m512i>(a), as<__m512i>(largest)));
+#elif defined(__AVX__)
+  return _mm256_max_pd(a, largest);
+#elif defined(__SSE2__)
+  return _mm_max_pd(a, largest);
+#else
+  return larger(a, largest);
+#endif
+}
+// The greatest of numbers that are not negative; of NaN anything.
+template <class V>
+[[gnu::always_inline]] inline double greatest(V v) {
+  double most = 0;
+  for (std::size_t i = 0; i < sizeof(V) / sizeof(double); ++i) most = v[i] > most ? v[i] : most;
+  return most;
+}
+template <class V>
+[[gnu::always_inline]] inline num::double_word<V> merged(const num::double_word<V>& a, const num::double_word<V>& b) {
+  const num::double_word<V> s = num::two_sum(a.hi, b.hi);
+  return {s.hi, (a.lo + b.lo) + s.lo};
+}
+template <class V>
+[[gnu::always_inline]] inline num::dd total(const num::double_word<V>& s) {
+  if constexpr (std::is_same_v<V, double>) {
+    return num::two_sum(s.hi, s.lo);
+  } else {
+    constexpr int n = sizeof(V) / sizeof(double);
+    using half = std::conditional_t<n == 2, double, vec<double, n == 2 ? 2 : n / 2>>;
+    half hi[2];
+    half lo[2];
+    __builtin_memcpy(hi, &s.hi, sizeof hi);
+    __builtin_memcpy(lo, &s.lo, sizeof lo);
+    return total(merged(num::double_word<half>{hi[0], lo[0]}, num::double_word<half>{hi[1], lo[1]}));
+  }
+}
+
+// From `start`; and the greatest magnitude of a term.
+template <class Terms>
+[[gnu::always_inline]] inline block_dd sum_wide_block(const double* x, const double* y, std::int64_t n, double start,
+                                                      double* most) {
+  using terms = step_of<double>;
+  const f64v g = broadcast<f64v>(start);
+  f64v s[wide_chains];
+  f64v rest[wide_chains] = {};
+  f64v largest[2] = {};
+  for (f64v& v : s) v = g;
+  for_steps(x, y, n, [&](const terms& p, const terms& q) noexcept {
+#pragma GCC unroll 8
+    for (int i = 0; i < chains; ++i) {
+      const int c = i % wide_chains;
+      const num::double_word<f64v> term = Terms::get(p, q, i);
+      const f64v t = s[c] + term.hi;
+      const f64v r = subtract_by_multiplier(term.hi, t - s[c]);
+      s[c] = t;
+      rest[c] = add_by_multiplier(Terms::exact ? r : r + term.lo, rest[c]);
+      largest[i & 1] = raised(largest[i & 1], term.hi);
+    }
+  });
+  *most = greatest(raised(largest[0], largest[1]));
+  num::double_word<f64v> all[wide_chains];
+  for (int c = 0; c < wide_chains; ++c) all[c] = {s[c] - g, rest[c]};
+  for (int width = wide_chains / 2; width > 0; width /= 2) {
+    for (int c = 0; c < width; ++c) all[c] = merged(all[c], all[c + width]);
+  }
+  const num::dd sum = total(all[0]);
+  const std::int64_t steps = (n + step<double> - 1) / step<double> * (chains / wide_chains);
+  return {sum.hi, sum.lo, static_cast<double>(steps * wide_lanes) / (4 * wide_steps) * start};
+}
+template <class Terms>
+[[gnu::always_inline]] inline double greatest_term(const double* x, const double* y, std::int64_t n) {
+  using terms = step_of<double>;
+  f64v largest[2] = {};
+  for_steps(x, y, n, [&](const terms& p, const terms& q) noexcept {
+#pragma GCC unroll 8
+    for (int i = 0; i < chains; ++i) largest[i & 1] = raised(largest[i & 1], Terms::get(p, q, i).hi);
+  });
+  return greatest(raised(largest[0], largest[1]));
+}
+// From *start, if that is large enough, which is known at the end, else again.
+template <class Terms>
+[[gnu::always_inline]] inline block_dd sum_wide(const double* x, const double* y, std::int64_t n, double* start) {
+  const double first = *start;
+  block_dd sum{};
+  double most = 0;
+  if (first > 0) {
+    sum = sum_wide_block<Terms>(x, y, n, first, &most);
+  } else {
+    most = greatest_term<Terms>(x, y, n);
+  }
+  constexpr double factor = 4 * wide_steps;
+  *start = wide_room * factor * most;
+  if (!(first > 0 && factor * most <= first)) sum = sum_wide_block<Terms>(x, y, n, *start, &most);
+  return sum;
+}
+
+block_dd sum_row_of_wide(const double* x, std::int64_t n, double* start) noexcept {
+  return sum_wide<wide_terms>(x, x, n, start);
+}
+block_dd dot_row_of_wide(const double* x, const double* y, std::int64_t n, double* start) noexcept {
+  return sum_wide<wide_products>(x, y, n, start);
 }
 
 template <class T>

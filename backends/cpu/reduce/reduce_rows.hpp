@@ -118,7 +118,7 @@ inline double exact_wide_output(const reduce_call<double>& c, const output_terms
 inline decision<double> sum_output(const reduce_call<double>& c, const output_terms<double>& output,
                                    const team<double>& team) noexcept {
   if (!c.forced(tier::double_double)) {
-    const dd_partial p = collect(c, output, team, dd_partial{});
+    const wide_partial p = collect(c, output, team, wide_partial{});
     const double e =
         num::wide_dd_bound(c.kernels.row_dd_height + p.blocks, p.magnitude, c.plan.inputs == 2 ? c.plan.length + 1 : 0);
     const num::decided_value<double> r = round_result<double>(p.sum, e, c.divisor());

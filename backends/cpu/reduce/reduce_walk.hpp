@@ -195,6 +195,18 @@ struct dd_partial {
   }
 };
 
+// Of binary64.
+struct wide_partial : dd_partial {
+  double start = 0;
+
+  void add(const reduce_loops<double>& k, int inputs, const block<double>& b) noexcept {
+    const block_dd s = inputs == 2 ? k.dot_row_dd(b.x, b.y, b.n, &start) : k.sum_row_dd(b.x, b.n, &start);
+    sum = num::add(sum, num::dd{s.hi, s.lo});
+    magnitude += s.magnitude;
+    ++blocks;
+  }
+};
+
 template <class T, int Factors>
 struct exact_partial {
   num::exact_accumulator<T, Factors> sum;
