@@ -4,17 +4,27 @@
 
 namespace peers {
 
-float sum(const float* x, std::int64_t n) {
-  float s = 0;
+namespace {
+
+template <class T>
+T sum_of(const T* x, std::int64_t n) {
+  T s = 0;
   for (std::int64_t i = 0; i < n; ++i) s += x[i];
   return s;
 }
-
-float dot(const float* x, const float* y, std::int64_t n) {
-  float s = 0;
+template <class T>
+T dot_of(const T* x, const T* y, std::int64_t n) {
+  T s = 0;
   for (std::int64_t i = 0; i < n; ++i) s += x[i] * y[i];
   return s;
 }
+
+}  // namespace
+
+float sum(const float* x, std::int64_t n) { return sum_of(x, n); }
+float dot(const float* x, const float* y, std::int64_t n) { return dot_of(x, y, n); }
+double sum(const double* x, std::int64_t n) { return sum_of(x, n); }
+double dot(const double* x, const double* y, std::int64_t n) { return dot_of(x, y, n); }
 
 void copy(const float* x, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = x[i];

@@ -7,6 +7,8 @@ namespace peers {
 
 float sum(const float* x, std::int64_t n);
 float dot(const float* x, const float* y, std::int64_t n);
+double sum(const double* x, std::int64_t n);
+double dot(const double* x, const double* y, std::int64_t n);
 void copy(const float* x, float* y, std::int64_t n);
 void sgd(float* p, const float* g, float* velocity, std::int64_t n, float lr, float momentum, float weight_decay);
 /// PyTorch's defaults but for lr.

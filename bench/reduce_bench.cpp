@@ -14,16 +14,22 @@ std::vector<T> normal(repdl::context& ctx, std::int64_t n, std::uint64_t seed) {
   const std::vector<float> x = bench::normal(n, seed);
   std::vector<T> to(x.size());
   repdl::convert(ctx, x, repdl::tensor_view(to));
+  if constexpr (sizeof(T) == 8) {  // of 53 bits
+    const std::vector<float> low = bench::normal(n, seed + 99);
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += static_cast<T>(low[i]) * 0x1p-27;
+  }
   return to;
 }
+// What the loop adds up: of 16 bits the numbers in f32.
+template <class T>
+using loop_type = std::conditional_t<sizeof(T) == 8, double, float>;
 
-// Of 16 bits against the loop over the same numbers in f32.
 template <class T>
 void sum(benchmark::State& state, const std::string& isa) {
   const std::int64_t n = state.range(0);
   repdl::context ctx(repdl::context_options{.threads = 1, .isa = isa});
   const std::vector<T> x = normal<T>(ctx, n, 1);
-  const std::vector<float> wide = bench::normal(n, 1);
+  const std::vector<loop_type<T>> wide = normal<loop_type<T>>(ctx, n, 1);
   T out{};
   bench::by_turns(state, ctx, [&] { repdl::sum(ctx, x, repdl::tensor_view(&out, repdl::sizes{})); },
                   {"loop", [&] { benchmark::DoNotOptimize(peers::sum(wide.data(), n)); }});
@@ -36,7 +42,7 @@ void dot(benchmark::State& state, const std::string& isa) {
   repdl::context ctx(repdl::context_options{.threads = 1, .isa = isa});
   const std::vector<T> x = normal<T>(ctx, n, 1);
   const std::vector<T> y = normal<T>(ctx, n, 2);
-  const std::vector<float> wide[] = {bench::normal(n, 1), bench::normal(n, 2)};
+  const std::vector<loop_type<T>> wide[] = {normal<loop_type<T>>(ctx, n, 1), normal<loop_type<T>>(ctx, n, 2)};
   T out{};
   bench::by_turns(state, ctx, [&] { repdl::dot(ctx, x, y, repdl::tensor_view(&out, repdl::sizes{})); },
                   {"loop", [&] { benchmark::DoNotOptimize(peers::dot(wide[0].data(), wide[1].data(), n)); }});
@@ -110,6 +116,9 @@ const bench::family registered("sums", [](const bench::family& family) {
     add("sum-bf16", sum<repdl::bf16>)->Arg(1 << 14)->Arg(1 << 26);
     add("dot-bf16", dot<repdl::bf16>)->Arg(1 << 14)->Arg(1 << 26);
     add("sum-axis-bf16", axis_sum<repdl::bf16>)->Arg(0)->Arg(1);
+    add("sum-f64", sum<double>)->Arg(1 << 14)->Arg(1 << 26);
+    add("dot-f64", dot<double>)->Arg(1 << 14)->Arg(1 << 26);
+    add("sum-axis-f64", axis_sum<double>)->Arg(0)->Arg(1);
     add("index_add", index_add)->Arg(1)->Arg(64);
   }
 });
