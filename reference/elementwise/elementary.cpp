@@ -46,9 +46,10 @@ unsigned approximate(expression f, mpfr_ptr y, mpfr_srcptr x) {
   for (mpfr_prec_t guard = 16; guard <= 4096; guard *= 4) {  // more than 16 where terms cancel
     const ball v = f(series(ball(mpfr_get_prec(y) + guard, x))).c[0];
     mpfr_set(y, v.mid, MPFR_RNDN);  // half an ulp
-    if (mpfr_regular_p(y) == 0) continue;
+    if (mpfr_nan_p(y) != 0 || mpfr_inf_p(y) != 0) break;
+    if (mpfr_zero_p(y) != 0) continue;
     const mpfr_exp_t scale = mpfr_get_prec(y) - mpfr_get_exp(y);
-    if (scale > 16000 || scale < -16000) continue;
+    if (scale > 16000 || scale < -16000) break;  // no error_bound has such exponents
     const error_bound ulps = std::ldexp(v.radius, static_cast<int>(scale));
     if (ulps < 0x1p10L) return static_cast<unsigned>(ulps) + 2;
   }
