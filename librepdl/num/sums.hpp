@@ -7,6 +7,7 @@
 //     tracked_sum           hi + lo +- error   both                                  bound(height)
 //     double_word           hi + lo            no error larger than 4 h u^2 M        dd_bound
 //     exact_sum             an integer         none                                  (fixed_point.hpp)
+//     sums from a start     s - g + rest       of adding up the rests                binary64 terms on a CPU (backends/cpu/reduce)
 //     fast_sum              low <= S <= high   rounded down and up: CUDA's, where rounding has a direction at no cost
 //
 // u = 2^-53, S the exact sum, M the sum of the terms' magnitudes. Height: the additions that a term passes, at most, those of

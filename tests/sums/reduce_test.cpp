@@ -585,6 +585,8 @@ TEST_CASE("sums of binary64: magnitudes that change from block to block") {
        }},
       {"at the end of the range",
        [](std::int64_t b, std::int64_t i, double a) { return std::ldexp(a, 1005 + static_cast<int>(b + i % 2)); }},
+      {"of few bits, beyond its end",
+       [](std::int64_t b, std::int64_t, double) { return b < 10 ? 0x1p1010 : -0x1p1010; }},
       {"beyond its end", [](std::int64_t b, std::int64_t, double a) { return std::ldexp(a, b == 1 ? 1023 : 0); }},
       {"subnormal", [](std::int64_t, std::int64_t, double a) { return std::ldexp(a, -1060); }},
       {"subnormal, then not",
@@ -594,7 +596,8 @@ TEST_CASE("sums of binary64: magnitudes that change from block to block") {
          return b == 1 && i == 9 ? std::numeric_limits<double>::quiet_NaN() : a;
        }}};
   for (const problem& p : problems) {
-    for (const std::int64_t n : {2048 * 3, 2048 * 3 + 77, 2048 + 1, 700}) {
+    for (const std::int64_t n : {2048 * 3, 2048 * 3 + 77, 2048 + 1, 700, 2048 * 8, 2048 * 20}) {
+      if (n > 10'000 && std::string_view(p.name) != "of few bits, beyond its end") continue;
       std::vector<double> x(static_cast<std::size_t>(n)), y(x.size());
       exact_sum<double> sum, dot, squares;
       for (std::size_t i = 0; i < x.size(); ++i) {
@@ -615,14 +618,53 @@ TEST_CASE("sums of binary64: magnitudes that change from block to block") {
           repdl::dot(ctx, x, y, to(1));
           repdl::sum_squares(ctx, x, to(2));
           for (int i = 0; i < 3; ++i) {
-            INFO(p.name, ", ", n, " terms, ", isa.name, ", ", threads, " threads, ", i, ": ", got[i], ", not ",
-                 want[i]);
+            INFO(std::string(p.name), ", ", n, " terms, ", isa.name, ", ", threads, " threads, ", i, ": ", got[i],
+                 ", not ", want[i]);
             CHECK((std::bit_cast<std::uint64_t>(got[i]) == std::bit_cast<std::uint64_t>(want[i]) ||
                    (std::isnan(got[i]) && std::isnan(want[i]))));
           }
           if (std::string_view(p.name) == "of one magnitude")
             CHECK(ctx.read_statistics().elements[static_cast<int>(tier::double_double)] == 3);
         }
+      }
+    }
+  }
+}
+
+// Where nothing is rounded the first tier decides zeros and ties, too.
+TEST_CASE("sums of binary64: numbers of few bits do not escalate") {
+  using namespace repdl;
+  for (const std::int64_t half : {3, 700, 4096, 10'001}) {
+    std::vector<double> x(static_cast<std::size_t>(2 * half)), y(x.size());
+    std::mt19937_64 g(31);
+    for (std::size_t i = 0; i < x.size(); i += 2) {
+      x[i] = static_cast<double>(static_cast<int>(g() % 2001) - 1000) / 8;
+      y[i] = static_cast<double>(static_cast<int>(g() % 2001) - 1000);
+      x[i + 1] = -x[i];
+      y[i + 1] = y[i];
+    }
+    for (const isa_info& isa : instruction_sets()) {
+      if (!isa.available) continue;
+      for (const int threads : {1, 3}) {
+        context ctx({.threads = threads, .isa = isa.name});
+        double got[3] = {7, 7, 7};
+        const auto to = [&](int i) { return tensor_view(&got[i], dtype::f64, sizes{}); };
+        repdl::sum(ctx, x, to(0));
+        repdl::mean(ctx, x, to(1));
+        repdl::dot(ctx, x, y, to(2));
+        for (const double v : got) CHECK(std::bit_cast<std::uint64_t>(v) == 0);
+        // 2^53 + 1, and twice 2^53 + 3 / 2, less than that: ties.
+        std::vector<double> ties{0x1p53, 1};
+        repdl::sum(ctx, ties, to(0));
+        ties = {0x1p53, 0x1p53, 2};
+        ties.resize(2048);
+        repdl::sum(ctx, ties, to(1));
+        INFO(isa.name, ", ", threads, " threads, ", half);
+        CHECK(got[0] == 0x1p53);
+        CHECK(got[1] == 0x1p54);
+        const statistics s = ctx.read_statistics();
+        CHECK(s.elements[static_cast<int>(tier::double_double)] == 3);
+        CHECK(s.elements[static_cast<int>(tier::exact)] == 2);
       }
     }
   }

@@ -99,16 +99,21 @@ struct reduce_loops {
   // lsb[j] = min(lsb[j], lsb_exponent(row[j])).
   void (*lsb_columns)(const T* row, std::int64_t columns, std::int32_t* lsb) noexcept;
 };
+// What the blocks of a row of binary64 hand on. No result depends on `start`: what a lane's sum begins with, a guess from the block before;
+// 0: there was none. exact: every block's sum was, as long as no product's error underflowed.
+struct wide_row {
+  double start = 0;
+  bool exact = true;
+};
 // Of binary64: sums in double-double from the start.
 template <>
 struct reduce_loops<double> {
   order_loops<double> order;
   std::int64_t row_dd_height;
 
-  // As of the other formats, but for what is exact. *start: what a lane's sum begins with, a guess from the block before, 0 before the
-  // first; becomes one for the next block. No result depends on it. Of terms that are not finite, or above 2^1008, nothing is known: lo is NaN.
-  block_dd (*sum_row_dd)(const double* x, std::int64_t n, double* start) noexcept;
-  block_dd (*dot_row_dd)(const double* x, const double* y, std::int64_t n, double* start) noexcept;
+  // |error| <= row_dd_height * 4 * 2^-106 * magnitude. Of terms that are not finite, or above 2^1008, nothing is known, and lo is NaN.
+  block_dd (*sum_row_dd)(const double* x, std::int64_t n, wide_row* row) noexcept;
+  block_dd (*dot_row_dd)(const double* x, const double* y, std::int64_t n, wide_row* row) noexcept;
   // columns <= column_tile; rows[r][j], r < row_group. sum[j] + error[j]: a compensated sum, which close_columns adds to hi[j] + lo[j]
   // after column_block rows; magnitude[j] += the terms' magnitudes.
   void (*sum_columns)(const double* const* rows, std::int64_t columns, double* sum, double* error,

@@ -284,7 +284,10 @@ block_dd dot_row_dd(const T* x, const T* y, std::int64_t n) noexcept {
 // r: another 2 D additions of numbers that add up to (1.3 + 1 / 4 K) L k u g + D u M.
 // With magnitude = L k g / 4 K, which is at least M, all in all at most (10.4 K (K + D) + 2 (K + D + D^2)) u^2 magnitude, below
 // 12 K (K + D) u^2 magnitude. Where anything underflows additions are exact, products as wide_dd_bound says.
-constexpr int wide_chains = 4;
+// Where every r, of products with their errors, is 0 the result is exact, but for errors of products that underflow: all lanes' s - g are
+// multiples of 2^-54 g, as s >= g / 2 is, and with them the errors of two_sum, which add up to less than D 2^-53 L g / 4 and so are added
+// exactly.
+constexpr int wide_chains = vector_bytes == 32 ? 2 : 4;  // AVX2 has registers for no more
 constexpr int wide_lanes = wide_chains * lanes64;
 constexpr std::int64_t wide_steps = row_block / wide_lanes;                           // K
 constexpr int wide_levels = std::countr_zero(static_cast<unsigned>(wide_lanes));      // D
@@ -332,15 +335,16 @@ template <class V>
   }
 }
 
-// From `start`; and the greatest magnitude of a term.
+// From `start`; and the greatest magnitude of a term, and whether the sum is exact.
 template <class Terms>
 [[gnu::always_inline]] inline block_dd sum_wide_block(const double* x, const double* y, std::int64_t n, double start,
-                                                      double* most) {
+                                                      double* most, bool* exact) {
   using terms = step_of<double>;
   const f64v g = broadcast<f64v>(start);
   f64v s[wide_chains];
   f64v rest[wide_chains] = {};
   f64v largest[2] = {};
+  u64v rests = {};
   for (f64v& v : s) v = g;
   for_steps(x, y, n, [&](const terms& p, const terms& q) noexcept {
 #pragma GCC unroll 8
@@ -349,12 +353,17 @@ template <class Terms>
       const num::double_word<f64v> term = Terms::get(p, q, i);
       const f64v t = s[c] + term.hi;
       const f64v r = subtract_by_multiplier(term.hi, t - s[c]);
+      const f64v added = Terms::exact ? r : r + term.lo;
       s[c] = t;
-      rest[c] = add_by_multiplier(Terms::exact ? r : r + term.lo, rest[c]);
+      rest[c] = add_by_multiplier(added, rest[c]);
+      rests |= as<u64v>(added);
       largest[i & 1] = raised(largest[i & 1], term.hi);
     }
   });
   *most = greatest(raised(largest[0], largest[1]));
+  std::uint64_t any = 0;
+  for (int i = 0; i < lanes64; ++i) any |= rests[i];
+  *exact = any << 1 == 0;  // a 0 may have a sign
   num::double_word<f64v> all[wide_chains];
   for (int c = 0; c < wide_chains; ++c) all[c] = {s[c] - g, rest[c]};
   for (int width = wide_chains / 2; width > 0; width /= 2) {
@@ -374,28 +383,30 @@ template <class Terms>
   });
   return greatest(raised(largest[0], largest[1]));
 }
-// From *start, if that is large enough, which is known at the end, else again.
+// From row->start, if that is large enough, which is known at the end, else again.
 template <class Terms>
-[[gnu::always_inline]] inline block_dd sum_wide(const double* x, const double* y, std::int64_t n, double* start) {
-  const double first = *start;
+[[gnu::always_inline]] inline block_dd sum_wide(const double* x, const double* y, std::int64_t n, wide_row* row) {
+  constexpr double factor = 4 * wide_steps;
+  const double start = row->start;
   block_dd sum{};
   double most = 0;
-  if (first > 0) {
-    sum = sum_wide_block<Terms>(x, y, n, first, &most);
+  bool exact = true;
+  if (start > 0) {
+    sum = sum_wide_block<Terms>(x, y, n, start, &most, &exact);
   } else {
     most = greatest_term<Terms>(x, y, n);
   }
-  constexpr double factor = 4 * wide_steps;
-  *start = wide_room * factor * most;
-  if (!(first > 0 && factor * most <= first)) sum = sum_wide_block<Terms>(x, y, n, *start, &most);
+  row->start = wide_room * factor * most;
+  if (!(start > 0 && factor * most <= start)) sum = sum_wide_block<Terms>(x, y, n, row->start, &most, &exact);
+  row->exact &= exact;
   return sum;
 }
 
-block_dd sum_row_of_wide(const double* x, std::int64_t n, double* start) noexcept {
-  return sum_wide<wide_terms>(x, x, n, start);
+block_dd sum_row_of_wide(const double* x, std::int64_t n, wide_row* row) noexcept {
+  return sum_wide<wide_terms>(x, x, n, row);
 }
-block_dd dot_row_of_wide(const double* x, const double* y, std::int64_t n, double* start) noexcept {
-  return sum_wide<wide_products>(x, y, n, start);
+block_dd dot_row_of_wide(const double* x, const double* y, std::int64_t n, wide_row* row) noexcept {
+  return sum_wide<wide_products>(x, y, n, row);
 }
 
 template <class T>

@@ -105,11 +105,13 @@ decision<T> escalate(const reduce_call<T>& c, const output_terms<T>& output, con
 
 // Binary64: a double-double, then exactly.
 template <int Factors>
+double rounded_wide(const num::exact_sum<double, Factors>& s, std::int64_t divisor) noexcept {
+  return divisor == 0 ? s.round() : divisor == root_of_sum ? s.root() : s.mean(divisor);
+}
+template <int Factors>
 double exact_wide_output(const reduce_call<double>& c, const output_terms<double>& output,
                          const team<double>& team) noexcept {
-  const auto p = collect(c, output, team, exact_wide_partial<Factors>{});
-  const std::int64_t divisor = c.divisor();
-  return divisor == 0 ? p.sum.round() : divisor == root_of_sum ? p.sum.root() : p.sum.mean(divisor);
+  return rounded_wide(collect(c, output, team, exact_wide_partial<Factors>{}).sum, c.divisor());
 }
 inline double exact_wide_output(const reduce_call<double>& c, const output_terms<double>& output,
                                 const team<double>& team) noexcept {
@@ -123,6 +125,13 @@ inline decision<double> sum_output(const reduce_call<double>& c, const output_te
         num::wide_dd_bound(c.kernels.row_dd_height + p.blocks, p.magnitude, c.plan.inputs == 2 ? c.plan.length + 1 : 0);
     const num::decided_value<double> r = round_result<double>(p.sum, e, c.divisor());
     if (r.decided) return {r.value, tier::double_double};
+    // Zeros and ties.
+    if (p.row.exact && (c.plan.inputs == 1 || collect(c, output, team, product_range_partial{}).large)) {
+      num::exact_sum<double, 1> sum;
+      sum.add(p.sum.hi);
+      sum.add(p.sum.lo);
+      return {rounded_wide(sum, c.divisor()), tier::double_double};
+    }
   }
   return {exact_wide_output(c, output, team), tier::exact};
 }

@@ -197,14 +197,40 @@ struct dd_partial {
 
 // Of binary64.
 struct wide_partial : dd_partial {
-  double start = 0;
+  wide_row row;
 
   void add(const reduce_loops<double>& k, int inputs, const block<double>& b) noexcept {
-    const block_dd s = inputs == 2 ? k.dot_row_dd(b.x, b.y, b.n, &start) : k.sum_row_dd(b.x, b.n, &start);
-    sum = num::add(sum, num::dd{s.hi, s.lo});
+    const block_dd s = inputs == 2 ? k.dot_row_dd(b.x, b.y, b.n, &row) : k.sum_row_dd(b.x, b.n, &row);
+    add({s.hi, s.lo});
     magnitude += s.magnitude;
     ++blocks;
   }
+  void merge(const wide_partial& o) noexcept {
+    row.exact &= o.row.exact;
+    add(o.sum);
+    magnitude += o.magnitude;
+    blocks += o.blocks + 1;
+  }
+
+ private:
+  // Exact, where two numbers are added, which two_sum does, or one to nothing, and there is no overflow.
+  void add(num::dd s) noexcept {
+    row.exact &= (s.lo == 0 && sum.lo == 0) || sum.hi == 0;
+    sum = num::add(sum, s);
+    row.exact &= num::is_finite(sum.hi);
+  }
+};
+
+// Whether two_prod finds the error of every product, which then is a multiple of 2^-1074: products are 0 or large enough.
+struct product_range_partial {
+  bool large = true;
+
+  void add(const reduce_loops<double>&, int, const block<double>& b) noexcept {
+    for (std::int64_t i = 0; i < b.n; ++i) {
+      large &= (b.x[i] == 0) | (b.y[i] == 0) | (num::magnitude_of(b.x[i] * b.y[i]) >= 0x1p-968);
+    }
+  }
+  void merge(const product_range_partial& o) noexcept { large &= o.large; }
 };
 
 template <class T, int Factors>
