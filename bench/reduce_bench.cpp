@@ -14,9 +14,9 @@ std::vector<T> normal(repdl::context& ctx, std::int64_t n, std::uint64_t seed) {
   const std::vector<float> x = bench::normal(n, seed);
   std::vector<T> to(x.size());
   repdl::convert(ctx, x, repdl::tensor_view(to));
-  if constexpr (sizeof(T) == 8) {  // of 53 bits
+  if constexpr (sizeof(T) == 8) {  // of all its bits
     const std::vector<float> low = bench::normal(n, seed + 99);
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] += static_cast<T>(low[i]) * 0x1p-27;
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] += static_cast<T>(low[i]) * 1e-9;
   }
   return to;
 }
