@@ -2084,8 +2084,8 @@ class Verify(Case):
         self.assertEqual(*texts)
         counts = collections.Counter(re.fullmatch(r"dot bits=1 (\S+) (\w+) \S+ seed=\d+.* -> [0-9a-f]{64}", line).group(1, 2)
                                      for line in texts[0].splitlines())
-        self.assertEqual({f for f, _ in counts}, {f"{t},{t},{t}" for t in ("f16", "bf16", "f32")})
-        self.assertEqual((len(counts), set(counts.values())), (3 * 11, {6}))
+        self.assertEqual({f for f, _ in counts}, {f"{t},{t},{t}" for t in ("f16", "bf16", "f32", "f64")})
+        self.assertEqual((len(counts), set(counts.values())), (4 * 11, {6}))
 
     def test_known_answers(self):
         """`repdl digests --write` computes the answers again."""
