@@ -1,7 +1,8 @@
 // Every elementwise operation of the registry, by row names NAME/WHAT/INSTRUCTION SET:
 //   cache         f32, 16 Ki elements, one thread, against SLEEF's function of the same name (1 ulp; bench/sleef.cpp), or
 //                 `copy`, a copy of the same bytes
-//   f16 bf16 f64  the same elements in another format: the narrow ones against `f32`, f64 against `copy`
+//   f16 bf16      the same elements in another format, against `f32`
+//   f64           numbers of 53 bits, against SLEEF's function (1 ulp), or `copy`
 //   unvectorised  f32 against the same loop compiled without vectorisation (bench/unvectorised.cpp)
 //   memory        f32, 16 Mi elements, two threads, against `bound`: the greater one of the time of a copy of the same bytes
 //                 on as many threads and of half of what one thread takes for as many elements in cache
@@ -39,9 +40,14 @@ class problem {
     const auto hi = static_cast<float>(std::min(row.domain.hi, 80.0));
     const repdl::sizes shape{n};
     for (int k = 0; k < row.arity; ++k) {
-      const std::vector<float> x = bench::uniform(n, static_cast<std::uint64_t>(k) + 1, lo, hi);
       data_.emplace_back(static_cast<std::size_t>(n) * size_of(format));
-      repdl::convert(ctx, x, repdl::tensor_view(data_.back().data(), format, shape));
+      const repdl::tensor_view to(data_.back().data(), format, shape);
+      const auto seed = static_cast<std::uint64_t>(k) + 1;
+      if (format == dtype::f64) {
+        repdl::convert(ctx, bench::uniform<double>(n, seed, lo, hi), to);
+      } else {
+        repdl::convert(ctx, bench::uniform(n, seed, lo, hi), to);
+      }
       in_.emplace_back(data_.back().data(), row.operand_type(k, format), shape);  // booleans: the bytes of the numbers
       bytes_ += n * static_cast<std::int64_t>(size_of(in_.back().type()));
     }
@@ -96,7 +102,9 @@ class problem {
 
 void cache(benchmark::State& state, const elementwise_row& row, dtype format, const std::string& isa) {
   problem p(row, format, in_cache, isa);
-  bench::elementwise_loop* const sleef = format == dtype::f32 ? bench::sleef(row.name, isa) : nullptr;
+  const bool wide_format = format == dtype::f64;
+  bench::elementwise_loop* const sleef =
+      format == dtype::f32 || wide_format ? bench::sleef(row.name, isa, wide_format) : nullptr;
   if (sleef != nullptr) return p.run(state, p.loop("sleef", sleef));
   if (format == dtype::f32 || format == dtype::f64) return p.run(state, p.copy());
   problem wide(row, dtype::f32, in_cache, isa);

@@ -25,14 +25,16 @@ inline std::vector<float> normal(std::int64_t n, std::uint64_t seed, float scale
 }
 
 // Uniform on [lo, hi).
-inline std::vector<float> uniform(std::int64_t n, std::uint64_t seed, float lo, float hi) {
-  std::vector<float> v(static_cast<std::size_t>(n));
+template <class T = float>
+std::vector<T> uniform(std::int64_t n, std::uint64_t seed, T lo, T hi) {
+  constexpr int bits = sizeof(T) == 4 ? 24 : 53;
+  std::vector<T> v(static_cast<std::size_t>(n));
   std::uint64_t w = seed * 0x9e3779b97f4a7c15u + 1;
-  for (float& x : v) {
+  for (T& x : v) {
     w ^= w << 13;
     w ^= w >> 7;
     w ^= w << 17;
-    x = lo + (hi - lo) * (static_cast<float>(w >> 40) * 0x1p-24f);
+    x = lo + (hi - lo) * (static_cast<T>(w >> (64 - bits)) / static_cast<T>(std::uint64_t{1} << bits));
   }
   return v;
 }

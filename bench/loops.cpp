@@ -19,18 +19,19 @@
 namespace bench {
 namespace {
 
-elementwise_loop* find(std::span<const named_loop> table, std::string_view operation) {
+elementwise_loop* find(std::span<const named_loop> table, std::string_view operation, bool wide = false) {
   for (const named_loop& l : table) {
-    if (l.operation == operation) return l.loop;
+    if (l.operation == operation) return wide ? l.wide : l.loop;
   }
   return nullptr;
 }
 
 }  // namespace
 
-elementwise_loop* sleef([[maybe_unused]] std::string_view operation, [[maybe_unused]] std::string_view isa) {
+elementwise_loop* sleef([[maybe_unused]] std::string_view operation, [[maybe_unused]] std::string_view isa,
+                        [[maybe_unused]] bool wide) {
 #define SLEEF(set) \
-  if (isa == #set) return find(set::sleef_table, operation);
+  if (isa == #set) return find(set::sleef_table, operation, wide);
 #define UNVECTORISED(set)
 #include "loop_sets.inc"
 #undef SLEEF

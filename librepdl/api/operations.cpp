@@ -37,6 +37,10 @@ std::string proof_text(ops::proof_kind p) {
       return "no rounding happens";
     case ops::proof_kind::enumerate:
       return "every input enumerated, per build";
+    case ops::proof_kind::enumerate_narrow:
+      return "every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest";
+    case ops::proof_kind::formula_narrow:
+      return "proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest";
     case ops::proof_kind::formula:
       return "proof in the body's header";
     case ops::proof_kind::integers:

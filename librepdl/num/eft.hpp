@@ -23,6 +23,7 @@ struct math<double> {
   REPDL_HD static std::uint64_t to_bits(double a) { return bits_of(a); }
   REPDL_HD static double from_bits(std::uint64_t a) { return double_of(a); }
   REPDL_HD static float to_float(double a) { return static_cast<float>(a); }
+  REPDL_HD static double sqrt(double a) { return num::sqrt(a); }
 };
 
 // |a|

@@ -13,9 +13,13 @@
 // lies is then the exact sign of N - m D or N - m^2 D, where these are exact at the level; or, if the part is m, that of the
 // rest. The last needs no bound on the rest: value - m is the rest. If the part is not m, it does not help, and more bits do.
 //
+// A formula of binary64 is a template of the type of its balls, not of their limbs, and takes numbers: of double-doubles, its first tier,
+// these are registers. The functions that it may call have one name for both (below, and in dd_ball.hpp and dd_functions.hpp).
+//
 // In the end every level computes the same: what a level decides is right whatever the later ones would say.
 #pragma once
 
+#include "librepdl/num/dd_functions.hpp"
 #include "librepdl/num/multi_limb_functions.hpp"
 
 namespace repdl::num {
@@ -41,6 +45,17 @@ template <int L>
 REPDL_HD ball<L> number(double x) {
   return exact_ball(limbs_of_value<L>(x));
 }
+// The same by the ball's type.
+template <class Ball>
+inline constexpr bool is_multi_limb = false;
+template <int L>
+inline constexpr bool is_multi_limb<ball<L>> = true;
+template <class Ball>
+inline constexpr int limbs_of_ball = 0;
+template <int L>
+inline constexpr int limbs_of_ball<ball<L>> = L;
+template <class Ball>
+requires is_multi_limb<Ball> REPDL_HD Ball number(double x) { return number<limbs_of_ball<Ball>>(x); }
 template <int L>
 REPDL_HD ball<L> operator+(const ball<L>& a, const ball<L>& b) {
   return add(a, b);
@@ -64,6 +79,56 @@ REPDL_HD_ONCE ball<L> exponential(const ball<L>& x) {
   if (!x.radius.below_power(-10)) return {x.middle, unknown()};
   const ball<L> r = exponential(x.middle);
   return grown(r, with_eighth(multiply(upper(r), x.radius)));
+}
+
+// What else formulas of binary64 call: as the functions of dd_functions.hpp; e^x - 1 and ln(1 + v) here without relative accuracy next to 0,
+// where |x| < 2^-33 (more bits decide).
+template <int L>
+REPDL_HD_CALL ball<L> exponential_minus_one(const ball<L>& x) {
+  return exponential(x) - number<L>(1);
+}
+template <bool Precise = false, int L>
+REPDL_HD ball<L> logarithm(ball<L> x) {
+  to_logarithm(x);
+  return x;
+}
+template <int L>
+REPDL_HD ball<L> logarithm_1p(ball<L> v) {
+  to_logarithm_1p(v);
+  return v;
+}
+// sin x or cos x, as balls of this type.
+template <class Ball, class R>
+REPDL_HD Ball circular_of(R x, bool sine) {
+  if constexpr (is_multi_limb<Ball>) {
+    return circular<limbs_of_ball<Ball>>(x, sine);
+  } else {
+    return circular(x, sine);
+  }
+}
+template <class Ball>
+REPDL_HD Ball ln2() {
+  if constexpr (is_multi_limb<Ball>) {
+    return ln2_ball<limbs_of_ball<Ball>>();
+  } else {
+    return constant<Ball>(dd_ln2);
+  }
+}
+template <class Ball>
+REPDL_HD Ball half_pi() {
+  if constexpr (is_multi_limb<Ball>) {
+    return scaled(quarter_pi_ball<limbs_of_ball<Ball>>(), 1);
+  } else {
+    return constant<Ball>(dd_half_pi);
+  }
+}
+template <class Ball>
+REPDL_HD Ball inverse_ln10() {
+  if constexpr (is_multi_limb<Ball>) {
+    return number<Ball>(1) / logarithm(number<Ball>(10));
+  } else {
+    return constant<Ball>(dd_log10_e);
+  }
 }
 
 // The sign of an exact number, 2 of any other.
@@ -116,7 +181,6 @@ template <class T, int L, class Value>
 REPDL_HD_CALL decided_value<T> round_formula(const Value& f) {
   using F = format<T>;
   using storage = typename F::storage;
-  static_assert(sizeof(T) < 8);
   const ball<L> b = enclosure(f);
   const decided_value<T> plain = round_ball<T>(b);
   if (plain.decided || b.radius.exponent >= (std::int64_t{1} << 39)) return plain;
@@ -129,10 +193,11 @@ REPDL_HD_CALL decided_value<T> round_formula(const Value& f) {
   if (outer != static_cast<storage>(inner + 1) || ends.low.is_zero() || ends.high.is_zero()) return plain;
   const auto value_of = [](storage s) {
     const storage magnitude = static_cast<storage>(s & ~sign_mask<T>);
-    const double v = magnitude == F::infinity ? power_of_two(F::emax + 1) : widen(from_bits<T>(magnitude));
-    return (s & sign_mask<T>) != 0 ? -v : v;
+    const ball<L> v = magnitude == F::infinity ? exact_ball(limbs_of_power<L>(F::emax + 1))
+                                               : number<L>(widen(from_bits<T>(magnitude)));
+    return (s & sign_mask<T>) != 0 ? negated(v) : v;
   };
-  const ball<L> m = number<L>(0.5 * (value_of(inner) + value_of(outer)));  // p + 1 bits: exact
+  const ball<L> m = scaled(value_of(inner) + value_of(outer), -1);  // p + 1 bits: exact
   const int side = side_of(f, m);
   if (side == 2) return plain;
   const storage even = static_cast<storage>((inner & 1) == 0 ? inner : outer);
@@ -160,6 +225,20 @@ REPDL_HD_CALL decided_value<T> decide_together(const Formula& f, int last_tier_b
   const decided_value<T> r = decide_by_levels(formula_attempt<T, Formula>{f}, last_tier_bits);
   lanes.meet();
   return r;
+}
+
+// RN(value) of binary64, of what formula.operator()<Ball>() says, as decide; the caller has lanes_together.
+template <class Formula>
+struct binary64_attempt {
+  const Formula& formula;
+  template <int L>
+  REPDL_HD decided_value<double> operator()() const {
+    return round_formula<double, L>(formula.template operator()<ball<L>>());
+  }
+};
+template <class Formula>
+REPDL_HD decided_value<double> decide_binary64(const Formula& f, int last_tier_bits) {
+  return decide_by_levels(binary64_attempt<Formula>{f}, last_tier_bits);
 }
 
 // ------------------------------------------------------------------------------------------------- the rounding test
@@ -225,6 +304,12 @@ REPDL_HD decided_value<T> certify_with_ties(double v, double error) {
   } else {
     return certify_as<T>(v, error);
   }
+}
+
+// A quotient of exact balls, by the name of dd_ball.hpp.
+template <int L>
+REPDL_HD quotient<L> quotient_of(const ball<L>& a, const ball<L>& b) {
+  return {a, b};
 }
 
 }  // namespace REPDL_ISA

@@ -44,5 +44,22 @@ REPDL_HD fraction<N> quarter_pi_fraction() {
   return a;
 }
 
+// 2 / pi, truncated to 53 limbs: the one that is i-th from the point.
+REPDL_HD std::uint64_t two_over_pi_limb(int i) {
+  constexpr std::uint64_t table[53] = {
+      0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0,
+      0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4,
+      0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
+      0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab, 0xf0cfbc209af4361d,
+      0xa9e391615ee61b08, 0x6599855f14a06840, 0x8dffd8804d732731, 0x06061556ca73a8c9, 0x60e27bc08c6b47c4,
+      0x19c367cddce8092a, 0x8359c4768b961ca6, 0xddaf44d15719053e, 0xa5ff07053f7e33e8, 0x32c2de4f98327dbb,
+      0xc33d26ef6b1e5ef8, 0x9f3a1f35caf27f1d, 0x87f121907c7c246a, 0xfa6ed5772d30433b, 0x15c614b59d19c3c2,
+      0xc4ad414d2c5d000c, 0x467d862d71e39ac6, 0x9b0062337cd2b497, 0xa7b4d55537f63ed7, 0x1810a3fc764d2a9d,
+      0x64abd770f87c6357, 0xb07ae715175649c0, 0xd9d63b3884a7cb23, 0x24778ad623545ab9, 0x1f001b0af1dfce19,
+      0xff319f6a1e666157, 0x9947fbacd87f7eb7, 0x652289e83260bfe6, 0xcdc4ef09366cd43f, 0x5dd7de16de3b5892,
+      0x9bde2822d2e88628, 0x4d58e232cac616e3, 0x08cb7de050c017a7};
+  return table[i];
+}
+
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -374,28 +374,63 @@ REPDL_HD_CALL multi_limb<L> integer_part(const multi_limb<L>& a, std::uint64_t* 
   return r;
 }
 
-// (sine ? sin : cos) x for an exact x; of |x| >= 2^(64 L - 40) nothing is known.
+// |x| mod (pi/2), for |x| >= 2^54 (Payne and Hanek): the rest r, |r| < 0.7855, and the last two bits of the number of quarter turns.
 //
-// q is an integer next to |x| / (pi/2), off by less than 1/2 + 2^-38, and r = |x| - q (pi/2), |r| < 0.7855; sin or cos
+// |x| = m 2^e, m of 53 bits, and |x| / (2 pi) mod 1 is m W mod 1, W the bits of 2/pi from the (e - 2)-nd on, as a fraction: those before are
+// whole turns. W is truncated to L + 3 limbs, so that m W is less than 2^53 units of 2^(-64 (L + 3)) low.
+template <int L>
+REPDL_HD_CALL ball<L> quarter_turns(double x, std::uint64_t* q) {
+  constexpr int M = L + 3;
+  const std::uint64_t b = bits_of(x);
+  const std::uint64_t m = (b & 0xfffffffffffffull) | 0x10000000000000ull;
+  const int skipped = (static_cast<int>(b >> 52) & 0x7ff) - 1075 - 2;
+  const int limb = skipped / 64;
+  const int shift = skipped % 64;
+  std::uint64_t turn[M];
+  std::uint64_t carry = 0;
+  REPDL_LIMB_LOOP(M)
+  for (int i = 0; i < M; ++i) {
+    const std::uint64_t high = two_over_pi_limb(limb + M - 1 - i);
+    const std::uint64_t next = two_over_pi_limb(limb + M - i);
+    const std::uint64_t w = shift == 0 ? high : high << shift | next >> (64 - shift);
+    turn[i] = multiply_add(w, m, 0, &carry);
+  }
+  *q = (turn[M - 1] + (std::uint64_t{1} << 61)) >> 62;
+  turn[M - 1] -= *q << 62;  // two's complement
+  const std::uint64_t negative = turn[M - 1] >> 63;
+  std::uint64_t one = negative;
+  REPDL_LIMB_LOOP(M)
+  for (int i = 0; i < M; ++i) turn[i] = add_carry(negative != 0 ? ~turn[i] : turn[i], 0, &one);
+  bool inexact = false;
+  ball<L> r = exact_ball(normalise<L, M>(turn, 0, negative, &inexact));
+  r.radius = add(rounding_error(r.middle, true), power_magnitude(53 - 64 * M));
+  return scaled(multiply(quarter_pi_ball<L>(), r), 3);
+}
+
+// (sine ? sin : cos) x, exact x.
+//
+// |x| < 2^54: q is an integer next to |x| / (pi/2), off by less than 1/2 + 2^-38, and r = |x| - q (pi/2), |r| < 0.7855; sin or cos
 // of its middle, whose fraction phi is less than a unit low: w = phi^2 less than 3 units. |sin'|, |cos'| <= 1: r's
 // radius passes, less than q 2^(2 - 64 L). q = 0: r is exact, and sin x has a relative error of a few ulps.
 template <int L>
-REPDL_HD_ONCE ball<L> circular(const multi_limb<L>& x, bool sine) {
+REPDL_HD_ONCE ball<L> circular(double x, bool sine) {
   constexpr int N = L + 1;
-  if (x.exponent > 64 * L - 40) return {x, unknown()};
-  multi_limb<L> a = x;
-  a.negative = 0;
+  const double magnitude = magnitude_of(x);
   std::uint64_t q = 0;
-  ball<L> r = scaled(quarter_pi_ball<L>(), 1);
-  {
+  ball<L> r;
+  if (magnitude >= 0x1p54) {
+    r = quarter_turns<L>(x, &q);
+  } else {
+    const multi_limb<L> a = limbs_of_value<L>(magnitude);
+    r = scaled(quarter_pi_ball<L>(), 1);
     bool inexact = false;
     const multi_limb<L> turns = add(divide(a, r.middle, &inexact), limbs_of_power<L>(-1), &inexact);
     multiply_by(r, exact_ball(integer_part(turns, &q)));
+    r = subtract(exact_ball(a), r);
   }
-  r = subtract(exact_ball(a), r);
   const bool cosine = ((q & 1) != 0) == sine;  // of r
   bool flip = sine ? (q & 2) != 0 : ((q + 1) & 2) != 0;
-  if (sine && x.negative != 0) flip = !flip;
+  if (sine && x < 0) flip = !flip;
   multi_limb<L> phi = r.middle;
   phi.negative = 0;
   std::uint64_t head = 0;

@@ -48,8 +48,8 @@ inline namespace REPDL_ISA {
   REPDL_LIMB_INSTANCE void to_logarithm_1p<L>(ball<L>&);                                            \
   REPDL_LIMB_INSTANCE ball<L> square_root<L>(const ball<L>&);                                       \
   REPDL_LIMB_INSTANCE circular_value<L> circular<L>(std::uint64_t, bool);                           \
-  REPDL_LIMB_INSTANCE ball<L> circular<L>(const multi_limb<L>&, bool);                              \
-  REPDL_LIMB_ROUNDING(L, f16) REPDL_LIMB_ROUNDING(L, bf16) REPDL_LIMB_ROUNDING(L, float)
+  REPDL_LIMB_INSTANCE ball<L> circular<L>(double, bool);                                            \
+  REPDL_LIMB_ROUNDING(L, f16) REPDL_LIMB_ROUNDING(L, bf16) REPDL_LIMB_ROUNDING(L, float) REPDL_LIMB_ROUNDING(L, double)
 
 REPDL_LIMB_LEVEL(2)
 REPDL_LIMB_LEVEL(4)

@@ -50,7 +50,28 @@ constexpr dtype result_type(result_kind of, dtype operands) {
   return operands;
 }
 enum class monotone_kind { up, down, no };
-enum class proof_kind { ieee, select, enumerate, formula, integers, exact, multi_limb };
+/// enumerate_narrow, formula_narrow: of formats narrower than binary64; in that multi_limb.
+enum class proof_kind {
+  ieee,
+  select,
+  enumerate,
+  enumerate_narrow,
+  formula,
+  formula_narrow,
+  integers,
+  exact,
+  multi_limb
+};
+constexpr proof_kind proof_in(proof_kind of, dtype format) {
+  switch (of) {
+    case proof_kind::enumerate_narrow:
+      return format == dtype::f64 ? proof_kind::multi_limb : proof_kind::enumerate;
+    case proof_kind::formula_narrow:
+      return format == dtype::f64 ? proof_kind::multi_limb : proof_kind::formula;
+    default:
+      return of;
+  }
+}
 /// Which outputs may be exactly an input, the same elements in the same order: none, any, the one of its name, or the first.
 enum class aliases { none, any, same_name, first };
 

@@ -261,9 +261,9 @@ def less(x: A | float, y: A | float, /, *, out: Any | None = None) -> Any:
 def pow(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """x^y, rounded once.
 
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -288,8 +288,8 @@ def relu(x: A, /, *, out: A | None = None) -> A:
 def leaky_relu(x: A, /, *, slope: float = 0.01, out: A | None = None) -> A:
     """x > 0 ? x : slope * x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     slope: the coefficient of x <= 0
     Why the bits are right: proof in the body's header.
     """
@@ -300,9 +300,9 @@ def leaky_relu(x: A, /, *, slope: float = 0.01, out: A | None = None) -> A:
 def exp(x: A, /, *, out: A | None = None) -> A:
     """e^x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(14, (x,), out, None)
     return result
@@ -311,9 +311,9 @@ def exp(x: A, /, *, out: A | None = None) -> A:
 def log(x: A, /, *, out: A | None = None) -> A:
     """ln x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(15, (x,), out, None)
     return result
@@ -322,9 +322,9 @@ def log(x: A, /, *, out: A | None = None) -> A:
 def tanh(x: A, /, *, out: A | None = None) -> A:
     """tanh x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(16, (x,), out, None)
     return result
@@ -333,9 +333,9 @@ def tanh(x: A, /, *, out: A | None = None) -> A:
 def sigmoid(x: A, /, *, out: A | None = None) -> A:
     """1 / (1 + e^-x), rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(17, (x,), out, None)
     return result
@@ -360,11 +360,11 @@ def relu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def tanh_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """g * (1 - y^2), rounded once.
 
-    g: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(19, (g, y), out, None)
     return result
@@ -373,11 +373,11 @@ def tanh_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
 def sigmoid_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """g * y * (1 - y), rounded once.
 
-    g: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(20, (g, y), out, None)
     return result
@@ -833,9 +833,9 @@ def logical_not(x: A, /, *, out: Any | None = None) -> Any:
 def sin(x: A, /, *, out: A | None = None) -> A:
     """sin x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(57, (x,), out, None)
     return result
@@ -844,9 +844,9 @@ def sin(x: A, /, *, out: A | None = None) -> A:
 def cos(x: A, /, *, out: A | None = None) -> A:
     """cos x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(58, (x,), out, None)
     return result
@@ -855,9 +855,9 @@ def cos(x: A, /, *, out: A | None = None) -> A:
 def erf(x: A, /, *, out: A | None = None) -> A:
     """2 / sqrt(pi) * integral of e^-t^2 from 0 to x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(59, (x,), out, None)
     return result
@@ -866,9 +866,9 @@ def erf(x: A, /, *, out: A | None = None) -> A:
 def erfc(x: A, /, *, out: A | None = None) -> A:
     """1 - erf x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(60, (x,), out, None)
     return result
@@ -877,9 +877,9 @@ def erfc(x: A, /, *, out: A | None = None) -> A:
 def gelu(x: A, /, *, out: A | None = None) -> A:
     """x / 2 * (1 + erf(x / sqrt 2)), rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(61, (x,), out, None)
     return result
@@ -888,9 +888,9 @@ def gelu(x: A, /, *, out: A | None = None) -> A:
 def gelu_tanh(x: A, /, *, out: A | None = None) -> A:
     """x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(62, (x,), out, None)
     return result
@@ -899,9 +899,9 @@ def gelu_tanh(x: A, /, *, out: A | None = None) -> A:
 def exp2(x: A, /, *, out: A | None = None) -> A:
     """2^x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(63, (x,), out, None)
     return result
@@ -910,9 +910,9 @@ def exp2(x: A, /, *, out: A | None = None) -> A:
 def expm1(x: A, /, *, out: A | None = None) -> A:
     """e^x - 1, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(64, (x,), out, None)
     return result
@@ -921,9 +921,9 @@ def expm1(x: A, /, *, out: A | None = None) -> A:
 def log2(x: A, /, *, out: A | None = None) -> A:
     """log2 x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(65, (x,), out, None)
     return result
@@ -932,9 +932,9 @@ def log2(x: A, /, *, out: A | None = None) -> A:
 def log10(x: A, /, *, out: A | None = None) -> A:
     """log10 x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(66, (x,), out, None)
     return result
@@ -943,9 +943,9 @@ def log10(x: A, /, *, out: A | None = None) -> A:
 def log1p(x: A, /, *, out: A | None = None) -> A:
     """ln(1 + x), rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(67, (x,), out, None)
     return result
@@ -954,9 +954,9 @@ def log1p(x: A, /, *, out: A | None = None) -> A:
 def rsqrt(x: A, /, *, out: A | None = None) -> A:
     """1 / sqrt(x), rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(68, (x,), out, None)
     return result
@@ -965,9 +965,9 @@ def rsqrt(x: A, /, *, out: A | None = None) -> A:
 def log_sigmoid(x: A, /, *, out: A | None = None) -> A:
     """-ln(1 + e^-x), rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(69, (x,), out, None)
     return result
@@ -979,9 +979,9 @@ log_expit = log_sigmoid
 def silu(x: A, /, *, out: A | None = None) -> A:
     """x / (1 + e^-x), rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(70, (x,), out, None)
     return result
@@ -990,9 +990,9 @@ def silu(x: A, /, *, out: A | None = None) -> A:
 def mish(x: A, /, *, out: A | None = None) -> A:
     """x * tanh(ln(1 + e^x)), rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(71, (x,), out, None)
     return result
@@ -1001,9 +1001,9 @@ def mish(x: A, /, *, out: A | None = None) -> A:
 def selu(x: A, /, *, out: A | None = None) -> A:
     """x <= 0 ? s * a * (e^x - 1) : s * x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(72, (x,), out, None)
     return result
@@ -1012,9 +1012,9 @@ def selu(x: A, /, *, out: A | None = None) -> A:
 def tanhshrink(x: A, /, *, out: A | None = None) -> A:
     """x - tanh x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(73, (x,), out, None)
     return result
@@ -1023,9 +1023,9 @@ def tanhshrink(x: A, /, *, out: A | None = None) -> A:
 def softsign(x: A, /, *, out: A | None = None) -> A:
     """x / (1 + |x|), rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: proof in the body's header.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(74, (x,), out, None)
     return result
@@ -1034,8 +1034,8 @@ def softsign(x: A, /, *, out: A | None = None) -> A:
 def relu6(x: A, /, *, out: A | None = None) -> A:
     """min(max(x, +0), 6).
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Why the bits are right: no rounding happens.
     """
     result: A = _call(75, (x,), out, None)
@@ -1045,9 +1045,9 @@ def relu6(x: A, /, *, out: A | None = None) -> A:
 def hardsigmoid(x: A, /, *, out: A | None = None) -> A:
     """x <= -3 ? +0 : x < 3 ? (x + 3) / 6 : x is NaN ? NaN : 1, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: proof in the body's header.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(76, (x,), out, None)
     return result
@@ -1056,9 +1056,9 @@ def hardsigmoid(x: A, /, *, out: A | None = None) -> A:
 def hardswish(x: A, /, *, out: A | None = None) -> A:
     """x <= -3 ? -0 : x < 3 ? x * (x + 3) / 6 : x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: proof in the body's header.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(77, (x,), out, None)
     return result
@@ -1067,11 +1067,11 @@ def hardswish(x: A, /, *, out: A | None = None) -> A:
 def softsign_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """g / (1 + |x|)^2, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(78, (g, x), out, None)
     return result
@@ -1080,9 +1080,9 @@ def softsign_backward(g: A | float, x: A | float, /, *, out: A | None = None) ->
 def relu6_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """x <= 0 or x >= 6 ? +0 : g.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: no rounding happens.
     """
@@ -1093,9 +1093,9 @@ def relu6_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def hardsigmoid_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """x > -3 and x < 3 ? g / 6 : +0, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: proof in the body's header.
     """
@@ -1106,11 +1106,11 @@ def hardsigmoid_backward(g: A | float, x: A | float, /, *, out: A | None = None)
 def hardswish_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """x <= -3 ? +0 : x < 3 ? g * (x / 3 + 1 / 2) : g, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(81, (g, x), out, None)
     return result
@@ -1119,13 +1119,13 @@ def hardswish_backward(g: A | float, x: A | float, /, *, out: A | None = None) -
 def addcmul(x: A | float, y: A | float, z: A | float, /, *, value: float = 1.0, out: A | None = None) -> A:
     """x + value * y * z, rounded once.
 
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    z: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    z: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     value: the coefficient of y z
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(82, (x, y, z), out, (value,))
     return result
@@ -1134,13 +1134,13 @@ def addcmul(x: A | float, y: A | float, z: A | float, /, *, value: float = 1.0, 
 def addcdiv(x: A | float, y: A | float, z: A | float, /, *, value: float = 1.0, out: A | None = None) -> A:
     """x + value * y / z, rounded once.
 
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    z: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    z: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     value: the coefficient of y / z
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(83, (x, y, z), out, (value,))
     return result
@@ -1149,12 +1149,12 @@ def addcdiv(x: A | float, y: A | float, z: A | float, /, *, value: float = 1.0, 
 def lerp(x: A | float, end: A | float, weight: A | float, /, *, out: A | None = None) -> A:
     """x + weight * (end - x), rounded once.
 
-    x: f16 bf16 f32
-    end: f16 bf16 f32
-    weight: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    end: f16 bf16 f32 f64
+    weight: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(84, (x, end, weight), out, None)
     return result
@@ -1163,9 +1163,9 @@ def lerp(x: A | float, end: A | float, weight: A | float, /, *, out: A | None = 
 def lerp_scalar(x: A | float, end: A | float, /, *, weight: float = 0.5, out: A | None = None) -> A:
     """x + weight * (end - x), rounded once.
 
-    x: f16 bf16 f32
-    end: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    end: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     weight: the coefficient of end - x
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
@@ -1177,9 +1177,9 @@ def lerp_scalar(x: A | float, end: A | float, /, *, weight: float = 0.5, out: A 
 def prelu(x: A | float, w: A | float, /, *, out: A | None = None) -> A:
     """x > 0 ? x : w * x, rounded once.
 
-    x: f16 bf16 f32
-    w: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    w: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: proof in the body's header.
     """
@@ -1190,10 +1190,10 @@ def prelu(x: A | float, w: A | float, /, *, out: A | None = None) -> A:
 def prelu_backward(g: A | float, x: A | float, w: A | float, /, *, out: A | None = None) -> A:
     """x > 0 ? g : w * g, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    w: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    w: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: proof in the body's header.
     """
@@ -1204,11 +1204,11 @@ def prelu_backward(g: A | float, x: A | float, w: A | float, /, *, out: A | None
 def hypot(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """sqrt(x^2 + y^2), rounded once.
 
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(88, (x, y), out, None)
     return result
@@ -1275,9 +1275,9 @@ floor_divide = div_floor
 def xlogy(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """x ln y, rounded once.
 
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1288,9 +1288,9 @@ def xlogy(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
 def logaddexp(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """ln(e^x + e^y), rounded once.
 
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1301,8 +1301,8 @@ def logaddexp(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
 def elu(x: A, /, *, alpha: float = 1.0, scale: float = 1.0, rate: float = 1.0, out: A | None = None) -> A:
     """x <= 0 ? scale * alpha * (e^(rate * x) - 1) : scale * x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     alpha: the coefficient of e^(rate x) - 1
     scale: the coefficient of both branches
     rate: the coefficient of x in the exponent
@@ -1315,9 +1315,9 @@ def elu(x: A, /, *, alpha: float = 1.0, scale: float = 1.0, rate: float = 1.0, o
 def silu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """g * s * (1 + x * (1 - s)), s = 1 / (1 + e^-x), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1328,9 +1328,9 @@ def silu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def mish_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """g * (t + x * (1 - t^2) / (1 + e^-x)), t = tanh(ln(1 + e^x)), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1341,9 +1341,9 @@ def mish_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def log_sigmoid_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """g / (1 + e^x), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1354,9 +1354,9 @@ def log_sigmoid_backward(g: A | float, x: A | float, /, *, out: A | None = None)
 def gelu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """g * (Phi(x) + x * e^(-x^2 / 2) / sqrt(2 pi)), Phi(x) = (1 + erf(x / sqrt 2)) / 2, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1367,9 +1367,9 @@ def gelu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def gelu_tanh_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """g * s * (1 + (1 - s) * sqrt(8 / pi) * (x + 0.134145 * x^3)), s = 1 / (1 + e^(-sqrt(8 / pi) * (x + 0.044715 * x^3))), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1380,9 +1380,9 @@ def gelu_tanh_backward(g: A | float, x: A | float, /, *, out: A | None = None) -
 def leaky_relu_backward(g: A | float, x: A | float, /, *, slope: float = 0.01, out: A | None = None) -> A:
     """x > 0 ? g : slope * g, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     slope: the coefficient of g where x <= 0
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: proof in the body's header.
@@ -1395,9 +1395,9 @@ def elu_backward(g: A | float, x: A | float, /, *, alpha: float = 1.0, scale: fl
         out: A | None = None) -> A:
     """x <= 0 ? g * scale * alpha * rate * e^(rate * x) : g * scale, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     alpha: the coefficient of e^(rate x) - 1
     scale: the coefficient of both branches
     rate: the coefficient of x in the exponent
@@ -1411,9 +1411,9 @@ def elu_backward(g: A | float, x: A | float, /, *, alpha: float = 1.0, scale: fl
 def selu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """x <= 0 ? g * s * a * e^x : g * s, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1424,8 +1424,8 @@ def selu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def celu(x: A, /, *, alpha: float = 1.0, out: A | None = None) -> A:
     """x <= 0 ? alpha * (e^(x / alpha) - 1) : x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     alpha: the coefficient, and the divisor of x: a magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1436,9 +1436,9 @@ def celu(x: A, /, *, alpha: float = 1.0, out: A | None = None) -> A:
 def celu_backward(g: A | float, x: A | float, /, *, alpha: float = 1.0, out: A | None = None) -> A:
     """x <= 0 ? g * e^(x / alpha) : g, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     alpha: the divisor of x: a magnitude in [2^-200, 2^200]
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
@@ -1450,8 +1450,8 @@ def celu_backward(g: A | float, x: A | float, /, *, alpha: float = 1.0, out: A |
 def softplus(x: A, /, *, beta: float = 1.0, threshold: float = 20.0, out: A | None = None) -> A:
     """beta * x > threshold ? x : ln(1 + e^(beta * x)) / beta, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     beta: the coefficient of x: a magnitude in [2^-200, 2^200]
     threshold: of beta x, above which the result is x; inf: none: a number, not NaN
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
@@ -1464,9 +1464,9 @@ def softplus_backward(g: A | float, x: A | float, /, *, beta: float = 1.0, thres
         out: A | None = None) -> A:
     """beta * x > threshold ? g : g / (1 + e^(-beta * x)), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     beta: the coefficient of x: a magnitude in [2^-200, 2^200]
     threshold: of beta x, above which the result is g; inf: none: a number, not NaN
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
@@ -1479,9 +1479,9 @@ def softplus_backward(g: A | float, x: A | float, /, *, beta: float = 1.0, thres
 def atan2(y: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """The angle of (x, y), in [-pi, pi], rounded once.
 
-    y: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    y: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1495,9 +1495,9 @@ arctan2 = atan2
 def logaddexp2(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """log2(2^x + 2^y), rounded once.
 
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1508,8 +1508,8 @@ def logaddexp2(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
 def logit(x: A, /, *, eps: float = nan, out: A | None = None) -> A:
     """ln(z / (1 - z)), z = x < eps ? eps : x > 1 - eps ? 1 - eps : x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     eps: x is cut to [eps, 1 - eps]: a number in [0, 1/2], or NaN: absent
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1520,9 +1520,9 @@ def logit(x: A, /, *, eps: float = nan, out: A | None = None) -> A:
 def logit_backward(g: A | float, x: A | float, /, *, eps: float = nan, out: A | None = None) -> A:
     """x < eps or x > 1 - eps ? +0 : g / (x * (1 - x)), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     eps: beyond eps and 1 - eps the result is 0: a number in [0, 1/2], or NaN: absent
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
@@ -1534,8 +1534,8 @@ def logit_backward(g: A | float, x: A | float, /, *, eps: float = nan, out: A | 
 def softshrink(x: A, /, *, lambd: float = 0.5, out: A | None = None) -> A:
     """x > lambd ? x - lambd : x < -lambd ? x + lambd : x is NaN ? NaN : +0, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     lambd: the bound of what becomes 0: 0 or a number in [2^-200, 2^200]
     Why the bits are right: proof in the body's header.
     """
@@ -1546,9 +1546,9 @@ def softshrink(x: A, /, *, lambd: float = 0.5, out: A | None = None) -> A:
 def softshrink_backward(g: A | float, x: A | float, /, *, lambd: float = 0.5, out: A | None = None) -> A:
     """x >= -lambd and x <= lambd ? +0 : g.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     lambd: the bound of what becomes 0: 0 or a number in [2^-200, 2^200]
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: no rounding happens.
@@ -1573,9 +1573,9 @@ def abs_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def sqrt_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """g / (2 * y), rounded once.
 
-    g: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: proof in the body's header.
     """
@@ -1599,11 +1599,11 @@ def log_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def log1p_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """g / (1 + x), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(117, (g, x), out, None)
     return result
@@ -1612,11 +1612,11 @@ def log1p_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def rsqrt_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """-g * y^3 / 2, rounded once.
 
-    g: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(118, (g, y), out, None)
     return result
@@ -1625,11 +1625,11 @@ def rsqrt_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
 def reciprocal_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """-g * y^2, rounded once.
 
-    g: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(119, (g, y), out, None)
     return result
@@ -1638,11 +1638,11 @@ def reciprocal_backward(g: A | float, y: A | float, /, *, out: A | None = None) 
 def expm1_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """g * (y + 1), rounded once.
 
-    g: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(120, (g, y), out, None)
     return result
@@ -1651,12 +1651,12 @@ def expm1_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
 def div_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """-g * x / y^2, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(121, (g, x, y), out, None)
     return result
@@ -1749,12 +1749,12 @@ def fmin_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | Non
 def hypot_backward(g: A | float, x: A | float, r: A | float, /, *, out: A | None = None) -> A:
     """r = 0 ? +0 : g * x / r, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    r: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    r: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(128, (g, x, r), out, None)
     return result
@@ -1763,12 +1763,12 @@ def hypot_backward(g: A | float, x: A | float, r: A | float, /, *, out: A | None
 def atan2_backward_y(g: A | float, y: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """x = y = 0 ? +0 : g * x / (x^2 + y^2), rounded once.
 
-    g: f16 bf16 f32
-    y: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(129, (g, y, x), out, None)
     return result
@@ -1777,12 +1777,12 @@ def atan2_backward_y(g: A | float, y: A | float, x: A | float, /, *, out: A | No
 def atan2_backward_x(g: A | float, y: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """x = y = 0 ? +0 : -g * y / (x^2 + y^2), rounded once.
 
-    g: f16 bf16 f32
-    y: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(130, (g, y, x), out, None)
     return result
@@ -1791,11 +1791,11 @@ def atan2_backward_x(g: A | float, y: A | float, x: A | float, /, *, out: A | No
 def lerp_backward_x(g: A | float, weight: A | float, /, *, out: A | None = None) -> A:
     """g * (1 - weight), rounded once.
 
-    g: f16 bf16 f32
-    weight: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    weight: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(131, (g, weight), out, None)
     return result
@@ -1804,12 +1804,12 @@ def lerp_backward_x(g: A | float, weight: A | float, /, *, out: A | None = None)
 def lerp_backward_weight(g: A | float, x: A | float, end: A | float, /, *, out: A | None = None) -> A:
     """g * (end - x), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    end: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    end: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(132, (g, x, end), out, None)
     return result
@@ -1818,10 +1818,10 @@ def lerp_backward_weight(g: A | float, x: A | float, end: A | float, /, *, out: 
 def lerp_scalar_backward_x(g: A, /, *, weight: float = 0.5, out: A | None = None) -> A:
     """g * (1 - weight), rounded once.
 
-    g: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     weight: the coefficient of end - x
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(133, (g,), out, (weight,))
     return result
@@ -1830,13 +1830,13 @@ def lerp_scalar_backward_x(g: A, /, *, weight: float = 0.5, out: A | None = None
 def addcdiv_backward_z(g: A | float, y: A | float, z: A | float, /, *, value: float = 1.0, out: A | None = None) -> A:
     """-g * value * y / z^2, rounded once.
 
-    g: f16 bf16 f32
-    y: f16 bf16 f32
-    z: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    z: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     value: the coefficient of y / z
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(134, (g, y, z), out, (value,))
     return result
@@ -1845,12 +1845,12 @@ def addcdiv_backward_z(g: A | float, y: A | float, z: A | float, /, *, value: fl
 def xlogy_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """g * x / y, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(135, (g, x, y), out, None)
     return result
@@ -1873,12 +1873,12 @@ def copysign_backward(g: A | float, x: A | float, y: A | float, /, *, out: A | N
 def fmod_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """-g * trunc(x / y), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(137, (g, x, y), out, None)
     return result
@@ -1887,12 +1887,12 @@ def fmod_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | Non
 def remainder_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """-g * floor(x / y), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(138, (g, x, y), out, None)
     return result
@@ -1901,9 +1901,9 @@ def remainder_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A 
 def log2_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """g / (x ln 2), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1914,9 +1914,9 @@ def log2_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def log10_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """g / (x ln 10), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1927,9 +1927,9 @@ def log10_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def exp2_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """g * y * ln 2, rounded once.
 
-    g: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1940,10 +1940,10 @@ def exp2_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
 def xlogy_backward_x(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """x = 0 and y <= 0 ? +0 : g ln y, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1954,10 +1954,10 @@ def xlogy_backward_x(g: A | float, x: A | float, y: A | float, /, *, out: A | No
 def logaddexp_backward(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """g / (1 + e^(y - x)), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1968,10 +1968,10 @@ def logaddexp_backward(g: A | float, x: A | float, y: A | float, /, *, out: A | 
 def logaddexp2_backward(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """g / (1 + 2^(y - x)), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1982,9 +1982,9 @@ def logaddexp2_backward(g: A | float, x: A | float, y: A | float, /, *, out: A |
 def sin_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """g cos x, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -1995,9 +1995,9 @@ def sin_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def cos_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """-g sin x, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2008,9 +2008,9 @@ def cos_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def erf_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """g * 2 / sqrt(pi) * e^(-x^2), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2021,9 +2021,9 @@ def erf_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def erfc_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     """-g * 2 / sqrt(pi) * e^(-x^2), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2034,10 +2034,10 @@ def erfc_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
 def pow_backward_x(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """y = 0 ? +0 : g * y * x^(y - 1), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2048,10 +2048,10 @@ def pow_backward_x(g: A | float, x: A | float, y: A | float, /, *, out: A | None
 def pow_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     """x = 0 and y >= 0 ? +0 : g * x^y * ln x, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    y: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2062,9 +2062,9 @@ def pow_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None
 def glu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
     """a / (1 + e^-b), rounded once.
 
-    a: f16 bf16 f32
-    b: f16 bf16 f32
-    out: f16 bf16 f32
+    a: f16 bf16 f32 f64
+    b: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2075,9 +2075,9 @@ def glu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
 def swiglu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
     """a / (1 + e^-a) * b, rounded once.
 
-    a: f16 bf16 f32
-    b: f16 bf16 f32
-    out: f16 bf16 f32
+    a: f16 bf16 f32 f64
+    b: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2088,9 +2088,9 @@ def swiglu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
 def reglu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
     """max(a, +0) * b, rounded once.
 
-    a: f16 bf16 f32
-    b: f16 bf16 f32
-    out: f16 bf16 f32
+    a: f16 bf16 f32 f64
+    b: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: proof in the body's header.
     """
@@ -2101,9 +2101,9 @@ def reglu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
 def geglu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
     """a / 2 * (1 + erf(a / sqrt 2)) * b, rounded once.
 
-    a: f16 bf16 f32
-    b: f16 bf16 f32
-    out: f16 bf16 f32
+    a: f16 bf16 f32 f64
+    b: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2114,10 +2114,10 @@ def geglu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
 def glu_backward_b(g: A | float, a: A | float, b: A | float, /, *, out: A | None = None) -> A:
     """g * a * s * (1 - s), s = 1 / (1 + e^-b), rounded once.
 
-    g: f16 bf16 f32
-    a: f16 bf16 f32
-    b: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    a: f16 bf16 f32 f64
+    b: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2128,10 +2128,10 @@ def glu_backward_b(g: A | float, a: A | float, b: A | float, /, *, out: A | None
 def swiglu_backward_a(g: A | float, a: A | float, b: A | float, /, *, out: A | None = None) -> A:
     """g * b * s * (1 + a * (1 - s)), s = 1 / (1 + e^-a), rounded once.
 
-    g: f16 bf16 f32
-    a: f16 bf16 f32
-    b: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    a: f16 bf16 f32 f64
+    b: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2142,10 +2142,10 @@ def swiglu_backward_a(g: A | float, a: A | float, b: A | float, /, *, out: A | N
 def reglu_backward_a(g: A | float, a: A | float, b: A | float, /, *, out: A | None = None) -> A:
     """a > 0 or a is NaN ? g * b : +0, rounded once.
 
-    g: f16 bf16 f32
-    a: f16 bf16 f32
-    b: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    a: f16 bf16 f32 f64
+    b: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: proof in the body's header.
     """
@@ -2156,10 +2156,10 @@ def reglu_backward_a(g: A | float, a: A | float, b: A | float, /, *, out: A | No
 def geglu_backward_a(g: A | float, a: A | float, b: A | float, /, *, out: A | None = None) -> A:
     """g * b * (Phi(a) + a * e^(-a^2 / 2) / sqrt(2 pi)), Phi(a) = (1 + erf(a / sqrt 2)) / 2, rounded once.
 
-    g: f16 bf16 f32
-    a: f16 bf16 f32
-    b: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    a: f16 bf16 f32 f64
+    b: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2170,8 +2170,8 @@ def geglu_backward_a(g: A | float, a: A | float, b: A | float, /, *, out: A | No
 def pow_scalar(x: A, /, *, exponent: float = 2.0, out: A | None = None) -> A:
     """x^exponent, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     exponent: the power: a number or NaN
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2182,8 +2182,8 @@ def pow_scalar(x: A, /, *, exponent: float = 2.0, out: A | None = None) -> A:
 def scalar_pow(x: A, /, *, base: float = 2.0, out: A | None = None) -> A:
     """base^x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     base: of the power x: a number or NaN
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2239,9 +2239,9 @@ def clip_backward_hi(g: A | float, x: A | float, lo: A | float, hi: A | float, /
 def pow_scalar_backward(g: A | float, x: A | float, /, *, exponent: float = 2.0, out: A | None = None) -> A:
     """exponent = 0 ? +0 : g * exponent * x^(exponent - 1), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     exponent: the power: a number or NaN
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
@@ -2253,9 +2253,9 @@ def pow_scalar_backward(g: A | float, x: A | float, /, *, exponent: float = 2.0,
 def scalar_pow_backward(g: A | float, x: A | float, /, *, base: float = 2.0, out: A | None = None) -> A:
     """base = 0 and x >= 0 ? +0 : g * base^x * ln base, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     base: of the power x: a number or NaN
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.

@@ -45,6 +45,22 @@ def test_numbers_and_lists(got, want):
     same(got(), np.asarray(want))
 
 
+@pytest.mark.parametrize(("got", "want"), [  # rounded from 300 bits of mpmath
+    (lambda: librepdl.exp(1.0), 2.718281828459045), (lambda: librepdl.exp([-740.0]), [4.2e-322]),
+    (lambda: librepdl.sin(1e22), -0.8522008497671888), (lambda: librepdl.cos([1e22]), [0.523214785395139]),
+    (lambda: librepdl.log(5e-324), -744.4400719213812), (lambda: librepdl.log10([1000, 5]), [3, 0.6989700043360189]),
+    (lambda: librepdl.log2(np.ldexp(1.0, [-1074, 1023])), [-1074, 1023]), (lambda: librepdl.exp2([-1074, 3]), [5e-324, 8]),
+    (lambda: librepdl.expm1(1e-10), 1.00000000005e-10), (lambda: librepdl.log1p(1e-10), 9.999999999500001e-11),
+    (lambda: librepdl.tanh(0.5), 0.46211715726000974), (lambda: librepdl.sigmoid(0.5), 0.6224593312018546),
+    (lambda: librepdl.silu(0.5), 0.3112296656009273), (lambda: librepdl.log_sigmoid(30.0), -9.357622968839737e-14),
+    (lambda: librepdl.pow(1.1, 10.5), 2.7203400420274986), (lambda: librepdl.pow([3.0, -2.0, 4.0], [2, 3, -0.5]), [9, -8, 0.5]),
+    (lambda: librepdl.power(2.0, 0.5), 1.4142135623730951), (lambda: librepdl.arctan2(1.0, -3.0), 2.819842099193151),
+    (lambda: librepdl.hypot(3e300, 4e300), 5e300), (lambda: librepdl.rsqrt([4.0, 0.25]), [0.5, 2]),
+])
+def test_functions_of_float64(got, want):
+    same(got(), np.asarray(want, np.float64))
+
+
 def test_the_library_is_that_of_an_array_wherever_it_stands():
     if torch is None:
         pytest.skip("no torch here")

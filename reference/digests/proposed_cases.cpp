@@ -89,8 +89,8 @@ std::vector<digest_case> proposed_cases(const op_info& op, dtype format, call_ru
   const bool exhaustive = in.size() == 1 && format == dtype::f32 && !numbers;
   // Functions that are no formulas of the four operations take the oracle 5 to 50 microseconds an element in binary64.
   const ops::elementwise_row* const row = elementwise_named(op.name);
-  const bool slow = format == dtype::f64 && row != nullptr &&
-                    (row->proof == ops::proof_kind::enumerate || row->proof == ops::proof_kind::multi_limb);
+  const bool slow =
+      format == dtype::f64 && row != nullptr && ops::proof_in(row->proof, format) == ops::proof_kind::multi_limb;
   const std::vector<shape_list> same(in.size(), {slow ? 16411 : 65537});
 
   if (logical) {

@@ -199,7 +199,7 @@ TEST_CASE("cuda: functions of 16 bits, of so many elements that a table is made"
   contexts c;
   constexpr std::int64_t n = (std::int64_t{1} << 24) + 11;
   for (const ops::elementwise_row& row : ops::elementwise_rows()) {
-    if (row.arity != 1 || row.proof != ops::proof_kind::enumerate) continue;
+    if (row.arity != 1 || ops::proof_in(row.proof, dtype::f16) != ops::proof_kind::enumerate) continue;
     for (const dtype t : find(row.name)->in[0].types) {
       if (size_of(t) != 2) continue;
       CAPTURE(row.name);

@@ -152,6 +152,18 @@ template <class To, class From>
 }
 #endif
 
+[[gnu::always_inline]] inline f64v square_root(f64v a) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_sqrt_pd(0xff, a);
+#elif defined(__AVX__)
+  return _mm256_sqrt_pd(a);
+#elif defined(__aarch64__)
+  return as<f64v>(vsqrtq_f64(as<float64x2_t>(a)));
+#else
+  return _mm_sqrt_pd(a);
+#endif
+}
+
 // a + b by a unit that multiplies, where those that add also convert, and have more to do.
 template <class V>
 [[gnu::always_inline]] inline V add_by_multiplier(V a, V b) {
@@ -231,6 +243,7 @@ struct math<cpu::REPDL_ISA::f64v> {
   [[gnu::always_inline]] static bits to_bits(real a) { return cpu::REPDL_ISA::as<bits>(a); }
   [[gnu::always_inline]] static real from_bits(bits a) { return cpu::REPDL_ISA::as<real>(a); }
   [[gnu::always_inline]] static single to_float(real a) { return cpu::REPDL_ISA::narrow(a); }
+  [[gnu::always_inline]] static real sqrt(real a) { return cpu::REPDL_ISA::square_root(a); }
 };
 
 }  // namespace REPDL_ISA

@@ -17,14 +17,14 @@ namespace {
 constexpr std::int64_t block = 1024;
 
 // Nanoseconds that an element takes one thread, from caches.
-double element_time(ops::op_id op) {
+double element_time(ops::op_id op, dtype format) {
   if (op == ops::op_id::convert) return 0.2;
-  switch (ops::row_of(op).proof) {
+  switch (ops::proof_in(ops::row_of(op).proof, format)) {
     case ops::proof_kind::ieee:
     case ops::proof_kind::select:
       return 0.2;
     case ops::proof_kind::multi_limb:
-      return 2.5;
+      return format == dtype::f64 ? 8 : 2.5;
     default:
       return 1;
   }
@@ -154,7 +154,7 @@ class map_work final : public planned<const plan::map_plan&> {
     std::size_t bytes = size_of(p.out_type);
     for (int k = 0; k < p.arity; ++k) bytes += size_of(p.in[k].type);
     fetches_ = p.count * static_cast<std::int64_t>(bytes) >= fetched_bytes;
-    threads_ = worthwhile_threads(s.launch.threads, static_cast<double>(p.count), element_time(p.op));
+    threads_ = worthwhile_threads(s.launch.threads, static_cast<double>(p.count), element_time(p.op, p.in_type));
   }
 
   void run(void*) override {

@@ -5,7 +5,9 @@
 #include <array>
 #include <concepts>
 #include <string_view>
+#include <utility>
 
+#include "backends/cpu/core/simd.hpp"
 #include "backends/cpu/map/map.hpp"
 #include "backends/cpu/map/unpacked.hpp"
 #include "librepdl/ops/elementwise/other_format.hpp"
@@ -158,6 +160,31 @@ void by_unpacked_blocks(std::integer_sequence<int, K...> k, const T* const (&in)
   }
 }
 
+// Binary64: what `lanes` makes of registers of operands; those of the last, which may not be full, are made one.
+template <bool Tested, class Lanes, class... X>
+void by_registers(double* out, bool* undecided, std::int64_t n, const Lanes& lanes, const X*... x) {
+  const auto step = [&](double* to, [[maybe_unused]] bool* marks, const X*... at) {
+    const auto r = lanes(load<f64v>(at)...);
+    if constexpr (Tested) {
+      store(to, r.value);
+      store(marks, __builtin_convertvector(r.decided + 1, vec<std::uint8_t, lanes64>));  // -1 where decided
+    } else {
+      store(to, r);
+    }
+  };
+  std::int64_t i = 0;
+  for (; i + lanes64 <= n; i += lanes64) step(out + i, undecided + i, (x + i)...);
+  if (i == n) return;
+  double last[sizeof...(X) + 1][lanes64] = {};
+  bool marks[lanes64];
+  int k = 0;
+  (std::copy_n(x + i, n - i, last[k++]), ...);
+  [&]<std::size_t... K>(std::index_sequence<K...>) { step(last[sizeof...(X)], marks, last[K]...); }
+  (std::index_sequence_for<X...>{});
+  std::copy_n(last[sizeof...(X)], n - i, out + i);
+  if constexpr (Tested) std::copy_n(marks, n - i, undecided + i);
+}
+
 // Options: nothing, or num::parameters.
 template <class Op, class T, class... Options>
 void loop(const void* const* in, void* out, std::int64_t n, const double* options, bool* undecided) {
@@ -169,6 +196,10 @@ void loop(const void* const* in, void* out, std::int64_t n, const double* option
           using stored_result = std::conditional_t<ops::result_type(Op::result, dtype_of<T>) == dtype_of<T>, T, result>;
           by_unpacked_blocks<Op, T>(std::integer_sequence<int, K...>{}, {x...}, static_cast<stored_result*>(out),
                                     undecided, n, p...);
+        } else if constexpr (std::is_same_v<T, double> && num::has_body64<Op>) {
+          by_registers<num::has_exact_body<Op, T, Options...>>(
+              static_cast<double*>(out), undecided, n,
+              [&](const auto&... v) { return num::body64<Op>::lanes(v..., p...); }, x...);
         } else if constexpr (requires { num::evaluate_quickly<Op>(*x..., p...); }) {
           by_blocks<Op>(static_cast<T*>(out), n, x...);
         } else if constexpr (num::has_exact_body<Op, T, Options...>) {

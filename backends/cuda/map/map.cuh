@@ -32,8 +32,8 @@ struct elementwise : Options... {
   static constexpr int arity = Op::arity;
   static constexpr tier first = tier::proved;
   // Functions of 16 bits that are long.
-  static constexpr bool tabulated =
-      arity == 1 && sizeof(T) == 2 && sizeof...(Options) == 0 && Op::row.proof == ops::proof_kind::enumerate;
+  static constexpr bool tabulated = arity == 1 && sizeof(T) == 2 && sizeof...(Options) == 0 &&
+                                    ops::proof_in(Op::row.proof, dtype_of<T>) == ops::proof_kind::enumerate;
   // The operands that are boolean where others are numbers, as bits.
   static constexpr unsigned booleans = std::is_same_v<T, bool> ? 0 : ops::boolean_operands(Op::operands, arity);
   using input = num::stored<T>;

@@ -174,7 +174,7 @@ requires with_number<X, Y> void pow(context& ctx, const X& x, const Y& y, tensor
   const detail::operand_views in(ctx, "pow", {x, y});
   pow(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T pow(T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { pow(ctx, detail::number_view(x), detail::number_view(y), out); });
 }
@@ -192,7 +192,7 @@ inline tensor leaky_relu(const operand& x, const leaky_relu_options& options = {
   leaky_relu(c.ctx, c.in[0], tensor_view{}, options);
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T leaky_relu(T x, const leaky_relu_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { leaky_relu(ctx, detail::number_view(x), out, options); });
 }
@@ -201,7 +201,7 @@ inline tensor exp(const operand& x) {
   exp(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T exp(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { exp(ctx, detail::number_view(x), out); });
 }
@@ -210,7 +210,7 @@ inline tensor log(const operand& x) {
   log(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T log(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { log(ctx, detail::number_view(x), out); });
 }
@@ -219,7 +219,7 @@ inline tensor tanh(const operand& x) {
   tanh(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T tanh(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { tanh(ctx, detail::number_view(x), out); });
 }
@@ -228,7 +228,7 @@ inline tensor sigmoid(const operand& x) {
   sigmoid(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T sigmoid(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { sigmoid(ctx, detail::number_view(x), out); });
 }
@@ -256,7 +256,7 @@ requires with_number<G, Y> void tanh_backward(context& ctx, const G& g, const Y&
   const detail::operand_views in(ctx, "tanh_backward", {g, y});
   tanh_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T tanh_backward(T g, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { tanh_backward(ctx, detail::number_view(g), detail::number_view(y), out); });
 }
@@ -270,7 +270,7 @@ requires with_number<G, Y> void sigmoid_backward(context& ctx, const G& g, const
   const detail::operand_views in(ctx, "sigmoid_backward", {g, y});
   sigmoid_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T sigmoid_backward(T g, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { sigmoid_backward(ctx, detail::number_view(g), detail::number_view(y), out); });
 }
@@ -693,7 +693,7 @@ inline tensor sin(const operand& x) {
   sin(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T sin(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { sin(ctx, detail::number_view(x), out); });
 }
@@ -702,7 +702,7 @@ inline tensor cos(const operand& x) {
   cos(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T cos(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { cos(ctx, detail::number_view(x), out); });
 }
@@ -711,7 +711,7 @@ inline tensor erf(const operand& x) {
   erf(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T erf(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { erf(ctx, detail::number_view(x), out); });
 }
@@ -720,7 +720,7 @@ inline tensor erfc(const operand& x) {
   erfc(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T erfc(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { erfc(ctx, detail::number_view(x), out); });
 }
@@ -729,7 +729,7 @@ inline tensor gelu(const operand& x) {
   gelu(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T gelu(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { gelu(ctx, detail::number_view(x), out); });
 }
@@ -738,7 +738,7 @@ inline tensor gelu_tanh(const operand& x) {
   gelu_tanh(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T gelu_tanh(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { gelu_tanh(ctx, detail::number_view(x), out); });
 }
@@ -747,7 +747,7 @@ inline tensor exp2(const operand& x) {
   exp2(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T exp2(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { exp2(ctx, detail::number_view(x), out); });
 }
@@ -756,7 +756,7 @@ inline tensor expm1(const operand& x) {
   expm1(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T expm1(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { expm1(ctx, detail::number_view(x), out); });
 }
@@ -765,7 +765,7 @@ inline tensor log2(const operand& x) {
   log2(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T log2(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { log2(ctx, detail::number_view(x), out); });
 }
@@ -774,7 +774,7 @@ inline tensor log10(const operand& x) {
   log10(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T log10(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { log10(ctx, detail::number_view(x), out); });
 }
@@ -783,7 +783,7 @@ inline tensor log1p(const operand& x) {
   log1p(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T log1p(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { log1p(ctx, detail::number_view(x), out); });
 }
@@ -792,7 +792,7 @@ inline tensor rsqrt(const operand& x) {
   rsqrt(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T rsqrt(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { rsqrt(ctx, detail::number_view(x), out); });
 }
@@ -801,7 +801,7 @@ inline tensor log_sigmoid(const operand& x) {
   log_sigmoid(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T log_sigmoid(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { log_sigmoid(ctx, detail::number_view(x), out); });
 }
@@ -810,7 +810,7 @@ inline tensor silu(const operand& x) {
   silu(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T silu(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { silu(ctx, detail::number_view(x), out); });
 }
@@ -819,7 +819,7 @@ inline tensor mish(const operand& x) {
   mish(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T mish(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { mish(ctx, detail::number_view(x), out); });
 }
@@ -828,7 +828,7 @@ inline tensor selu(const operand& x) {
   selu(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T selu(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { selu(ctx, detail::number_view(x), out); });
 }
@@ -837,7 +837,7 @@ inline tensor tanhshrink(const operand& x) {
   tanhshrink(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T tanhshrink(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { tanhshrink(ctx, detail::number_view(x), out); });
 }
@@ -846,7 +846,7 @@ inline tensor softsign(const operand& x) {
   softsign(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T softsign(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { softsign(ctx, detail::number_view(x), out); });
 }
@@ -855,7 +855,7 @@ inline tensor relu6(const operand& x) {
   relu6(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T relu6(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { relu6(ctx, detail::number_view(x), out); });
 }
@@ -864,7 +864,7 @@ inline tensor hardsigmoid(const operand& x) {
   hardsigmoid(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T hardsigmoid(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { hardsigmoid(ctx, detail::number_view(x), out); });
 }
@@ -873,7 +873,7 @@ inline tensor hardswish(const operand& x) {
   hardswish(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T hardswish(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { hardswish(ctx, detail::number_view(x), out); });
 }
@@ -887,7 +887,7 @@ requires with_number<G, X> void softsign_backward(context& ctx, const G& g, cons
   const detail::operand_views in(ctx, "softsign_backward", {g, x});
   softsign_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T softsign_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { softsign_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -901,7 +901,7 @@ requires with_number<G, X> void relu6_backward(context& ctx, const G& g, const X
   const detail::operand_views in(ctx, "relu6_backward", {g, x});
   relu6_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T relu6_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { relu6_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -915,7 +915,7 @@ requires with_number<G, X> void hardsigmoid_backward(context& ctx, const G& g, c
   const detail::operand_views in(ctx, "hardsigmoid_backward", {g, x});
   hardsigmoid_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T hardsigmoid_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { hardsigmoid_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -929,7 +929,7 @@ requires with_number<G, X> void hardswish_backward(context& ctx, const G& g, con
   const detail::operand_views in(ctx, "hardswish_backward", {g, x});
   hardswish_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T hardswish_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { hardswish_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -943,7 +943,7 @@ requires with_number<X, Y, Z> void addcmul(context& ctx, const X& x, const Y& y,
   const detail::operand_views in(ctx, "addcmul", {x, y, z});
   addcmul(ctx, in[0], in[1], in[2], out, options);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T addcmul(T x, T y, T z, const addcmul_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { addcmul(ctx, detail::number_view(x), detail::number_view(y), detail::number_view(z), out, options); });
 }
@@ -957,7 +957,7 @@ requires with_number<X, Y, Z> void addcdiv(context& ctx, const X& x, const Y& y,
   const detail::operand_views in(ctx, "addcdiv", {x, y, z});
   addcdiv(ctx, in[0], in[1], in[2], out, options);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T addcdiv(T x, T y, T z, const addcdiv_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { addcdiv(ctx, detail::number_view(x), detail::number_view(y), detail::number_view(z), out, options); });
 }
@@ -971,7 +971,7 @@ requires with_number<X, END, WEIGHT> void lerp(context& ctx, const X& x, const E
   const detail::operand_views in(ctx, "lerp", {x, end, weight});
   lerp(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T lerp(T x, T end, T weight) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { lerp(ctx, detail::number_view(x), detail::number_view(end), detail::number_view(weight), out); });
 }
@@ -985,7 +985,7 @@ requires with_number<X, END> void lerp_scalar(context& ctx, const X& x, const EN
   const detail::operand_views in(ctx, "lerp_scalar", {x, end});
   lerp_scalar(ctx, in[0], in[1], out, options);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T lerp_scalar(T x, T end, const lerp_scalar_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { lerp_scalar(ctx, detail::number_view(x), detail::number_view(end), out, options); });
 }
@@ -999,7 +999,7 @@ requires with_number<X, W> void prelu(context& ctx, const X& x, const W& w, tens
   const detail::operand_views in(ctx, "prelu", {x, w});
   prelu(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T prelu(T x, T w) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { prelu(ctx, detail::number_view(x), detail::number_view(w), out); });
 }
@@ -1013,7 +1013,7 @@ requires with_number<G, X, W> void prelu_backward(context& ctx, const G& g, cons
   const detail::operand_views in(ctx, "prelu_backward", {g, x, w});
   prelu_backward(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T prelu_backward(T g, T x, T w) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { prelu_backward(ctx, detail::number_view(g), detail::number_view(x), detail::number_view(w), out); });
 }
@@ -1027,7 +1027,7 @@ requires with_number<X, Y> void hypot(context& ctx, const X& x, const Y& y, tens
   const detail::operand_views in(ctx, "hypot", {x, y});
   hypot(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T hypot(T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { hypot(ctx, detail::number_view(x), detail::number_view(y), out); });
 }
@@ -1097,7 +1097,7 @@ requires with_number<X, Y> void xlogy(context& ctx, const X& x, const Y& y, tens
   const detail::operand_views in(ctx, "xlogy", {x, y});
   xlogy(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T xlogy(T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { xlogy(ctx, detail::number_view(x), detail::number_view(y), out); });
 }
@@ -1111,7 +1111,7 @@ requires with_number<X, Y> void logaddexp(context& ctx, const X& x, const Y& y, 
   const detail::operand_views in(ctx, "logaddexp", {x, y});
   logaddexp(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T logaddexp(T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { logaddexp(ctx, detail::number_view(x), detail::number_view(y), out); });
 }
@@ -1120,7 +1120,7 @@ inline tensor elu(const operand& x, const elu_options& options = {}) {
   elu(c.ctx, c.in[0], tensor_view{}, options);
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T elu(T x, const elu_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { elu(ctx, detail::number_view(x), out, options); });
 }
@@ -1134,7 +1134,7 @@ requires with_number<G, X> void silu_backward(context& ctx, const G& g, const X&
   const detail::operand_views in(ctx, "silu_backward", {g, x});
   silu_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T silu_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { silu_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -1148,7 +1148,7 @@ requires with_number<G, X> void mish_backward(context& ctx, const G& g, const X&
   const detail::operand_views in(ctx, "mish_backward", {g, x});
   mish_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T mish_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { mish_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -1162,7 +1162,7 @@ requires with_number<G, X> void log_sigmoid_backward(context& ctx, const G& g, c
   const detail::operand_views in(ctx, "log_sigmoid_backward", {g, x});
   log_sigmoid_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T log_sigmoid_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { log_sigmoid_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -1176,7 +1176,7 @@ requires with_number<G, X> void gelu_backward(context& ctx, const G& g, const X&
   const detail::operand_views in(ctx, "gelu_backward", {g, x});
   gelu_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T gelu_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { gelu_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -1190,7 +1190,7 @@ requires with_number<G, X> void gelu_tanh_backward(context& ctx, const G& g, con
   const detail::operand_views in(ctx, "gelu_tanh_backward", {g, x});
   gelu_tanh_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T gelu_tanh_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { gelu_tanh_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -1204,7 +1204,7 @@ requires with_number<G, X> void leaky_relu_backward(context& ctx, const G& g, co
   const detail::operand_views in(ctx, "leaky_relu_backward", {g, x});
   leaky_relu_backward(ctx, in[0], in[1], out, options);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T leaky_relu_backward(T g, T x, const leaky_relu_backward_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { leaky_relu_backward(ctx, detail::number_view(g), detail::number_view(x), out, options); });
 }
@@ -1218,7 +1218,7 @@ requires with_number<G, X> void elu_backward(context& ctx, const G& g, const X& 
   const detail::operand_views in(ctx, "elu_backward", {g, x});
   elu_backward(ctx, in[0], in[1], out, options);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T elu_backward(T g, T x, const elu_backward_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { elu_backward(ctx, detail::number_view(g), detail::number_view(x), out, options); });
 }
@@ -1232,7 +1232,7 @@ requires with_number<G, X> void selu_backward(context& ctx, const G& g, const X&
   const detail::operand_views in(ctx, "selu_backward", {g, x});
   selu_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T selu_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { selu_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -1241,7 +1241,7 @@ inline tensor celu(const operand& x, const celu_options& options = {}) {
   celu(c.ctx, c.in[0], tensor_view{}, options);
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T celu(T x, const celu_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { celu(ctx, detail::number_view(x), out, options); });
 }
@@ -1255,7 +1255,7 @@ requires with_number<G, X> void celu_backward(context& ctx, const G& g, const X&
   const detail::operand_views in(ctx, "celu_backward", {g, x});
   celu_backward(ctx, in[0], in[1], out, options);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T celu_backward(T g, T x, const celu_backward_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { celu_backward(ctx, detail::number_view(g), detail::number_view(x), out, options); });
 }
@@ -1264,7 +1264,7 @@ inline tensor softplus(const operand& x, const softplus_options& options = {}) {
   softplus(c.ctx, c.in[0], tensor_view{}, options);
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T softplus(T x, const softplus_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { softplus(ctx, detail::number_view(x), out, options); });
 }
@@ -1278,7 +1278,7 @@ requires with_number<G, X> void softplus_backward(context& ctx, const G& g, cons
   const detail::operand_views in(ctx, "softplus_backward", {g, x});
   softplus_backward(ctx, in[0], in[1], out, options);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T softplus_backward(T g, T x, const softplus_backward_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { softplus_backward(ctx, detail::number_view(g), detail::number_view(x), out, options); });
 }
@@ -1292,7 +1292,7 @@ requires with_number<Y, X> void atan2(context& ctx, const Y& y, const X& x, tens
   const detail::operand_views in(ctx, "atan2", {y, x});
   atan2(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T atan2(T y, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { atan2(ctx, detail::number_view(y), detail::number_view(x), out); });
 }
@@ -1306,7 +1306,7 @@ requires with_number<X, Y> void logaddexp2(context& ctx, const X& x, const Y& y,
   const detail::operand_views in(ctx, "logaddexp2", {x, y});
   logaddexp2(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T logaddexp2(T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { logaddexp2(ctx, detail::number_view(x), detail::number_view(y), out); });
 }
@@ -1315,7 +1315,7 @@ inline tensor logit(const operand& x, const logit_options& options = {}) {
   logit(c.ctx, c.in[0], tensor_view{}, options);
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T logit(T x, const logit_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { logit(ctx, detail::number_view(x), out, options); });
 }
@@ -1329,7 +1329,7 @@ requires with_number<G, X> void logit_backward(context& ctx, const G& g, const X
   const detail::operand_views in(ctx, "logit_backward", {g, x});
   logit_backward(ctx, in[0], in[1], out, options);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T logit_backward(T g, T x, const logit_backward_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { logit_backward(ctx, detail::number_view(g), detail::number_view(x), out, options); });
 }
@@ -1338,7 +1338,7 @@ inline tensor softshrink(const operand& x, const softshrink_options& options = {
   softshrink(c.ctx, c.in[0], tensor_view{}, options);
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T softshrink(T x, const softshrink_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { softshrink(ctx, detail::number_view(x), out, options); });
 }
@@ -1352,7 +1352,7 @@ requires with_number<G, X> void softshrink_backward(context& ctx, const G& g, co
   const detail::operand_views in(ctx, "softshrink_backward", {g, x});
   softshrink_backward(ctx, in[0], in[1], out, options);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T softshrink_backward(T g, T x, const softshrink_backward_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { softshrink_backward(ctx, detail::number_view(g), detail::number_view(x), out, options); });
 }
@@ -1380,7 +1380,7 @@ requires with_number<G, Y> void sqrt_backward(context& ctx, const G& g, const Y&
   const detail::operand_views in(ctx, "sqrt_backward", {g, y});
   sqrt_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T sqrt_backward(T g, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { sqrt_backward(ctx, detail::number_view(g), detail::number_view(y), out); });
 }
@@ -1408,7 +1408,7 @@ requires with_number<G, X> void log1p_backward(context& ctx, const G& g, const X
   const detail::operand_views in(ctx, "log1p_backward", {g, x});
   log1p_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T log1p_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { log1p_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -1422,7 +1422,7 @@ requires with_number<G, Y> void rsqrt_backward(context& ctx, const G& g, const Y
   const detail::operand_views in(ctx, "rsqrt_backward", {g, y});
   rsqrt_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T rsqrt_backward(T g, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { rsqrt_backward(ctx, detail::number_view(g), detail::number_view(y), out); });
 }
@@ -1436,7 +1436,7 @@ requires with_number<G, Y> void reciprocal_backward(context& ctx, const G& g, co
   const detail::operand_views in(ctx, "reciprocal_backward", {g, y});
   reciprocal_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T reciprocal_backward(T g, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { reciprocal_backward(ctx, detail::number_view(g), detail::number_view(y), out); });
 }
@@ -1450,7 +1450,7 @@ requires with_number<G, Y> void expm1_backward(context& ctx, const G& g, const Y
   const detail::operand_views in(ctx, "expm1_backward", {g, y});
   expm1_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T expm1_backward(T g, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { expm1_backward(ctx, detail::number_view(g), detail::number_view(y), out); });
 }
@@ -1464,7 +1464,7 @@ requires with_number<G, X, Y> void div_backward_y(context& ctx, const G& g, cons
   const detail::operand_views in(ctx, "div_backward_y", {g, x, y});
   div_backward_y(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T div_backward_y(T g, T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { div_backward_y(ctx, detail::number_view(g), detail::number_view(x), detail::number_view(y), out); });
 }
@@ -1562,7 +1562,7 @@ requires with_number<G, X, R> void hypot_backward(context& ctx, const G& g, cons
   const detail::operand_views in(ctx, "hypot_backward", {g, x, r});
   hypot_backward(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T hypot_backward(T g, T x, T r) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { hypot_backward(ctx, detail::number_view(g), detail::number_view(x), detail::number_view(r), out); });
 }
@@ -1576,7 +1576,7 @@ requires with_number<G, Y, X> void atan2_backward_y(context& ctx, const G& g, co
   const detail::operand_views in(ctx, "atan2_backward_y", {g, y, x});
   atan2_backward_y(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T atan2_backward_y(T g, T y, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { atan2_backward_y(ctx, detail::number_view(g), detail::number_view(y), detail::number_view(x), out); });
 }
@@ -1590,7 +1590,7 @@ requires with_number<G, Y, X> void atan2_backward_x(context& ctx, const G& g, co
   const detail::operand_views in(ctx, "atan2_backward_x", {g, y, x});
   atan2_backward_x(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T atan2_backward_x(T g, T y, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { atan2_backward_x(ctx, detail::number_view(g), detail::number_view(y), detail::number_view(x), out); });
 }
@@ -1604,7 +1604,7 @@ requires with_number<G, WEIGHT> void lerp_backward_x(context& ctx, const G& g, c
   const detail::operand_views in(ctx, "lerp_backward_x", {g, weight});
   lerp_backward_x(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T lerp_backward_x(T g, T weight) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { lerp_backward_x(ctx, detail::number_view(g), detail::number_view(weight), out); });
 }
@@ -1618,7 +1618,7 @@ requires with_number<G, X, END> void lerp_backward_weight(context& ctx, const G&
   const detail::operand_views in(ctx, "lerp_backward_weight", {g, x, end});
   lerp_backward_weight(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T lerp_backward_weight(T g, T x, T end) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { lerp_backward_weight(ctx, detail::number_view(g), detail::number_view(x), detail::number_view(end), out); });
 }
@@ -1627,7 +1627,7 @@ inline tensor lerp_scalar_backward_x(const operand& g, const lerp_scalar_backwar
   lerp_scalar_backward_x(c.ctx, c.in[0], tensor_view{}, options);
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T lerp_scalar_backward_x(T g, const lerp_scalar_backward_x_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { lerp_scalar_backward_x(ctx, detail::number_view(g), out, options); });
 }
@@ -1641,7 +1641,7 @@ requires with_number<G, Y, Z> void addcdiv_backward_z(context& ctx, const G& g, 
   const detail::operand_views in(ctx, "addcdiv_backward_z", {g, y, z});
   addcdiv_backward_z(ctx, in[0], in[1], in[2], out, options);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T addcdiv_backward_z(T g, T y, T z, const addcdiv_backward_z_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { addcdiv_backward_z(ctx, detail::number_view(g), detail::number_view(y), detail::number_view(z), out, options); });
 }
@@ -1655,7 +1655,7 @@ requires with_number<G, X, Y> void xlogy_backward_y(context& ctx, const G& g, co
   const detail::operand_views in(ctx, "xlogy_backward_y", {g, x, y});
   xlogy_backward_y(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T xlogy_backward_y(T g, T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { xlogy_backward_y(ctx, detail::number_view(g), detail::number_view(x), detail::number_view(y), out); });
 }
@@ -1683,7 +1683,7 @@ requires with_number<G, X, Y> void fmod_backward_y(context& ctx, const G& g, con
   const detail::operand_views in(ctx, "fmod_backward_y", {g, x, y});
   fmod_backward_y(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T fmod_backward_y(T g, T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { fmod_backward_y(ctx, detail::number_view(g), detail::number_view(x), detail::number_view(y), out); });
 }
@@ -1697,7 +1697,7 @@ requires with_number<G, X, Y> void remainder_backward_y(context& ctx, const G& g
   const detail::operand_views in(ctx, "remainder_backward_y", {g, x, y});
   remainder_backward_y(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T remainder_backward_y(T g, T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { remainder_backward_y(ctx, detail::number_view(g), detail::number_view(x), detail::number_view(y), out); });
 }
@@ -1711,7 +1711,7 @@ requires with_number<G, X> void log2_backward(context& ctx, const G& g, const X&
   const detail::operand_views in(ctx, "log2_backward", {g, x});
   log2_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T log2_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { log2_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -1725,7 +1725,7 @@ requires with_number<G, X> void log10_backward(context& ctx, const G& g, const X
   const detail::operand_views in(ctx, "log10_backward", {g, x});
   log10_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T log10_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { log10_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -1739,7 +1739,7 @@ requires with_number<G, Y> void exp2_backward(context& ctx, const G& g, const Y&
   const detail::operand_views in(ctx, "exp2_backward", {g, y});
   exp2_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T exp2_backward(T g, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { exp2_backward(ctx, detail::number_view(g), detail::number_view(y), out); });
 }
@@ -1753,7 +1753,7 @@ requires with_number<G, X, Y> void xlogy_backward_x(context& ctx, const G& g, co
   const detail::operand_views in(ctx, "xlogy_backward_x", {g, x, y});
   xlogy_backward_x(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T xlogy_backward_x(T g, T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { xlogy_backward_x(ctx, detail::number_view(g), detail::number_view(x), detail::number_view(y), out); });
 }
@@ -1767,7 +1767,7 @@ requires with_number<G, X, Y> void logaddexp_backward(context& ctx, const G& g, 
   const detail::operand_views in(ctx, "logaddexp_backward", {g, x, y});
   logaddexp_backward(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T logaddexp_backward(T g, T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { logaddexp_backward(ctx, detail::number_view(g), detail::number_view(x), detail::number_view(y), out); });
 }
@@ -1781,7 +1781,7 @@ requires with_number<G, X, Y> void logaddexp2_backward(context& ctx, const G& g,
   const detail::operand_views in(ctx, "logaddexp2_backward", {g, x, y});
   logaddexp2_backward(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T logaddexp2_backward(T g, T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { logaddexp2_backward(ctx, detail::number_view(g), detail::number_view(x), detail::number_view(y), out); });
 }
@@ -1795,7 +1795,7 @@ requires with_number<G, X> void sin_backward(context& ctx, const G& g, const X& 
   const detail::operand_views in(ctx, "sin_backward", {g, x});
   sin_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T sin_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { sin_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -1809,7 +1809,7 @@ requires with_number<G, X> void cos_backward(context& ctx, const G& g, const X& 
   const detail::operand_views in(ctx, "cos_backward", {g, x});
   cos_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T cos_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { cos_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -1823,7 +1823,7 @@ requires with_number<G, X> void erf_backward(context& ctx, const G& g, const X& 
   const detail::operand_views in(ctx, "erf_backward", {g, x});
   erf_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T erf_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { erf_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -1837,7 +1837,7 @@ requires with_number<G, X> void erfc_backward(context& ctx, const G& g, const X&
   const detail::operand_views in(ctx, "erfc_backward", {g, x});
   erfc_backward(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T erfc_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { erfc_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
@@ -1851,7 +1851,7 @@ requires with_number<G, X, Y> void pow_backward_x(context& ctx, const G& g, cons
   const detail::operand_views in(ctx, "pow_backward_x", {g, x, y});
   pow_backward_x(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T pow_backward_x(T g, T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { pow_backward_x(ctx, detail::number_view(g), detail::number_view(x), detail::number_view(y), out); });
 }
@@ -1865,7 +1865,7 @@ requires with_number<G, X, Y> void pow_backward_y(context& ctx, const G& g, cons
   const detail::operand_views in(ctx, "pow_backward_y", {g, x, y});
   pow_backward_y(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T pow_backward_y(T g, T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { pow_backward_y(ctx, detail::number_view(g), detail::number_view(x), detail::number_view(y), out); });
 }
@@ -1879,7 +1879,7 @@ requires with_number<A, B> void glu(context& ctx, const A& a, const B& b, tensor
   const detail::operand_views in(ctx, "glu", {a, b});
   glu(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T glu(T a, T b) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { glu(ctx, detail::number_view(a), detail::number_view(b), out); });
 }
@@ -1893,7 +1893,7 @@ requires with_number<A, B> void swiglu(context& ctx, const A& a, const B& b, ten
   const detail::operand_views in(ctx, "swiglu", {a, b});
   swiglu(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T swiglu(T a, T b) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { swiglu(ctx, detail::number_view(a), detail::number_view(b), out); });
 }
@@ -1907,7 +1907,7 @@ requires with_number<A, B> void reglu(context& ctx, const A& a, const B& b, tens
   const detail::operand_views in(ctx, "reglu", {a, b});
   reglu(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T reglu(T a, T b) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { reglu(ctx, detail::number_view(a), detail::number_view(b), out); });
 }
@@ -1921,7 +1921,7 @@ requires with_number<A, B> void geglu(context& ctx, const A& a, const B& b, tens
   const detail::operand_views in(ctx, "geglu", {a, b});
   geglu(ctx, in[0], in[1], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T geglu(T a, T b) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { geglu(ctx, detail::number_view(a), detail::number_view(b), out); });
 }
@@ -1935,7 +1935,7 @@ requires with_number<G, A, B> void glu_backward_b(context& ctx, const G& g, cons
   const detail::operand_views in(ctx, "glu_backward_b", {g, a, b});
   glu_backward_b(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T glu_backward_b(T g, T a, T b) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { glu_backward_b(ctx, detail::number_view(g), detail::number_view(a), detail::number_view(b), out); });
 }
@@ -1949,7 +1949,7 @@ requires with_number<G, A, B> void swiglu_backward_a(context& ctx, const G& g, c
   const detail::operand_views in(ctx, "swiglu_backward_a", {g, a, b});
   swiglu_backward_a(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T swiglu_backward_a(T g, T a, T b) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { swiglu_backward_a(ctx, detail::number_view(g), detail::number_view(a), detail::number_view(b), out); });
 }
@@ -1963,7 +1963,7 @@ requires with_number<G, A, B> void reglu_backward_a(context& ctx, const G& g, co
   const detail::operand_views in(ctx, "reglu_backward_a", {g, a, b});
   reglu_backward_a(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T reglu_backward_a(T g, T a, T b) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { reglu_backward_a(ctx, detail::number_view(g), detail::number_view(a), detail::number_view(b), out); });
 }
@@ -1977,7 +1977,7 @@ requires with_number<G, A, B> void geglu_backward_a(context& ctx, const G& g, co
   const detail::operand_views in(ctx, "geglu_backward_a", {g, a, b});
   geglu_backward_a(ctx, in[0], in[1], in[2], out);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T geglu_backward_a(T g, T a, T b) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { geglu_backward_a(ctx, detail::number_view(g), detail::number_view(a), detail::number_view(b), out); });
 }
@@ -1986,7 +1986,7 @@ inline tensor pow_scalar(const operand& x, const pow_scalar_options& options = {
   pow_scalar(c.ctx, c.in[0], tensor_view{}, options);
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T pow_scalar(T x, const pow_scalar_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { pow_scalar(ctx, detail::number_view(x), out, options); });
 }
@@ -1995,7 +1995,7 @@ inline tensor scalar_pow(const operand& x, const scalar_pow_options& options = {
   scalar_pow(c.ctx, c.in[0], tensor_view{}, options);
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T scalar_pow(T x, const scalar_pow_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { scalar_pow(ctx, detail::number_view(x), out, options); });
 }
@@ -2051,7 +2051,7 @@ requires with_number<G, X> void pow_scalar_backward(context& ctx, const G& g, co
   const detail::operand_views in(ctx, "pow_scalar_backward", {g, x});
   pow_scalar_backward(ctx, in[0], in[1], out, options);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T pow_scalar_backward(T g, T x, const pow_scalar_backward_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { pow_scalar_backward(ctx, detail::number_view(g), detail::number_view(x), out, options); });
 }
@@ -2065,7 +2065,7 @@ requires with_number<G, X> void scalar_pow_backward(context& ctx, const G& g, co
   const detail::operand_views in(ctx, "scalar_pow_backward", {g, x});
   scalar_pow_backward(ctx, in[0], in[1], out, options);
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T scalar_pow_backward(T g, T x, const scalar_pow_backward_options& options = {}) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { scalar_pow_backward(ctx, detail::number_view(g), detail::number_view(x), out, options); });
 }

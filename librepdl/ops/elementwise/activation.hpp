@@ -52,7 +52,7 @@
 //   |x| < 2^-28: the result is g, and what is computed is between g (1 - 2^-26) and g.
 #pragma once
 
-#include "librepdl/ops/elementwise/body.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 
 namespace repdl::ops {
 struct relu6;
@@ -198,6 +198,144 @@ struct body<ops::softsign_backward> {
     return quick_value<T>(widen(g) / (d * d));
   }
 };
+
+// ------------------------------------------------------------------------------------------------------- binary64
+//
+// Selections and one quotient of IEEE 754; the others are quotients, whose midpoints the sign of a remainder decides
+// (formula.hpp).
+
+template <>
+struct body64<ops::relu6> {
+  template <class R>
+  REPDL_HD static R lanes(R x) {
+    const R above = x <= 0 ? math<R>::all(0) : x;
+    return canonical_of(x > 6 ? math<R>::all(6) : above);
+  }
+  REPDL_HD static double eval(double x) { return lanes(x); }
+};
+template <>
+struct body64<ops::relu6_backward> {
+  template <class R>
+  REPDL_HD static R lanes(R g, R x) {
+    return (x <= 0) | (x >= 6) ? math<R>::all(0) : canonical_of(g);
+  }
+  REPDL_HD static double eval(double g, double x) { return lanes(g, x); }
+};
+template <>
+struct body64<ops::hardsigmoid_backward> {
+  template <class R>
+  REPDL_HD static R lanes(R g, R x) {
+    return (x > -3) & (x < 3) ? canonical_of(g / 6) : math<R>::all(0);
+  }
+  REPDL_HD static double eval(double g, double x) { return lanes(g, x); }
+};
+
+// |x| <= 2^-53: x/6 is less than 2^-55, half of the distance from 1/2 to its neighbour below.
+struct hardsigmoid64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (magnitude_of(x) < 3) & (magnitude_of(x) > 0x1p-53);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R near = x > -3 ? math<R>::all(0.5) : math<R>::all(0);
+    const R above = x >= 3 ? math<R>::all(1) : near;
+    return x == x ? above : nan_of<R>();
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R x) {
+    return quotient_of(number<Ball>(x) + number<Ball>(3), number<Ball>(6));
+  }
+};
+template <>
+struct body64<ops::hardsigmoid> : by_formula<hardsigmoid64> {};
+
+// x/2 + x^2 / 6. |x| < 2^-53: the second term is less than 2^-55.5 |x|, and neighbours of x/2 are at least 2^-54 |x|
+// away: the result is x/2, or where that is a midpoint of subnormal numbers the number above it: RN(x/2), or the next
+// one if RN went down.
+struct hardswish64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (magnitude_of(x) < 3) & (magnitude_of(x) >= 0x1p-53);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R half = 0.5 * x;
+    const R up = half + half < x ? math<R>::all(0x1p-1074) : math<R>::all(0);
+    const R near = copy_sign(half + up, x);
+    const R above = x >= 3 ? x : near;
+    return canonical_of(x <= -3 ? math<R>::all(-0.0) : above);
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R x) {
+    return quotient_of(number<Ball>(x) * (number<Ball>(x) + number<Ball>(3)), number<Ball>(6));
+  }
+};
+template <>
+struct body64<ops::hardswish> : by_formula<hardswish64> {};
+
+// g (2 x + 3) / 6. A numerator has less than 1200 bits between its first and its last: the remainder is exact. 2 x + 3
+// has its sign and its zero in binary64, too.
+struct hardswish_backward64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x) {
+    return is_finite_not_zero(g) & (magnitude_of(x) < 3) & (x != -1.5);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x) {
+    const R near = magnitude_of(x) < 3 ? g * (2 * x + 3) : g;
+    return x <= -3 ? math<R>::all(0) : canonical_of(near);
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R x) {
+    const Ball twice = number<Ball>(x) + number<Ball>(x);
+    return quotient_of(number<Ball>(g) * (twice + number<Ball>(3)), number<Ball>(6));
+  }
+};
+template <>
+struct body64<ops::hardswish_backward> : by_formula<hardswish_backward64> {};
+
+// |x| < 2^-54: |x| - x^2 + ... rounds to |x|, whose neighbours are at least 2^-53 |x| away; |x| >= 2^54: 1 - 1 / (1 +
+// |x|) rounds to 1, whose neighbour below is 2^-53 away.
+struct softsign64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (magnitude_of(x) >= 0x1p-54) & (magnitude_of(x) < 0x1p54);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R far = magnitude_of(x) > 1 ? copy_sign(math<R>::all(1), x) : x;
+    return canonical_of(far);
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R x) {
+    return quotient_of(number<Ball>(x), number<Ball>(1) + number<Ball>(magnitude_of(x)));
+  }
+};
+template <>
+struct body64<ops::softsign> : by_formula<softsign64> {};
+
+// With a = |x|, g / (1 + a)^2. Below a = 2^-60 the result is g, which is no midpoint; up to 2^900 the remainder is
+// exact; beyond, the value is next to g / a^2, within 2^-898 of it, a ratio of 53 and 106 bits that is a midpoint, or
+// at least 2^-161 of itself away from every one. From a midpoint the value is further than 2^-1024 of it: so a ball of
+// 2048 bits decides. Exact zeros, infinities and NaN are those of g / (1 + a), which is finite where a is.
+struct softsign_backward64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x) {
+    return is_finite_not_zero(g) & is_finite(x);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x) {
+    return canonical_of(g / (1 + magnitude_of(x)));
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R x) {
+    const Ball root = number<Ball>(1) + number<Ball>(magnitude_of(x));
+    return quotient_of(number<Ball>(g), root * root);
+  }
+};
+template <>
+struct body64<ops::softsign_backward> : by_formula<softsign_backward64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

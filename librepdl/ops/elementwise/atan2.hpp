@@ -21,6 +21,7 @@
 #pragma once
 
 #include "librepdl/num/formula.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/sums.hpp"
 
 namespace repdl::ops {
@@ -124,6 +125,63 @@ struct body<ops::atan2> {
     return (x != x) | (y != y) ? double_of(format<double>::nan) : eighths * quarter;
   }
 };
+
+// Binary64. A multiple of pi/2, and t or -t, t = arctan(n/d). For t both are multiplied by a power of 2 that takes d to [1, 2), or subnormal d as far
+// as one can; of d >= 2^1023, where it would be subnormal, it is 0, and nothing is known. Beside a multiple that is not 0, t is only bounded where
+// it is less than 2^-109. No midpoints, and next to y/x, as above. The last tier has its turn from t within 2^-50.
+struct atan2_64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R y, R x) {
+    return (y != 0) & (magnitude_of(y) < infinity) & (x != 0) & (magnitude_of(x) < infinity);
+  }
+  // Multiples of pi/4, rounded: 3 RN(pi/4) has 52 bits and is RN(3 pi/4), too.
+  template <class R>
+  REPDL_HD static R special(R y, R x) {
+    const R a = magnitude_of(y), b = magnitude_of(x);
+    const mask_of<R> left = has_sign(x);
+    const mask_of<R> flat = (y == 0) | ((b == infinity) & (a < infinity));
+    const mask_of<R> corner = (a == infinity) & (b == infinity);
+    const R along = left ? math<R>::all(4) : math<R>::all(0);
+    const R diagonal = left ? math<R>::all(3) : math<R>::all(1);
+    const R steep = corner ? diagonal : math<R>::all(2);
+    const R eighths = flat ? along : steep;
+    return (x == x) & (y == y) ? copy_sign(eighths * body<ops::atan2>::quarter, y) : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R y, R x) {
+    using Ball = dd_ball<R>;
+    const R a = magnitude_of(y), b = magnitude_of(x);
+    const mask_of<R> steep = a > b;
+    const R n = steep ? b : a, d = steep ? a : b;
+    const R scale = math<R>::from_bits((2046 - (math<R>::to_bits(d) >> 52)) << 52);
+    const mask_of<R> beside = (n < 0x1p-110 * d) & (steep | (x < 0));
+    const R none = math<R>::all(0);
+    const Ball t = select(beside, Ball{none, none, math<R>::all(0x1p-109)}, arctangent(n * scale, d * scale));
+    const decided_lanes<R> r = round_ball(turned(t, steep, x < 0));
+    return {copy_sign(r.value, y), r.decided};
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double y, double x) {
+    const double a = magnitude_of(y), b = magnitude_of(x);
+    const double ratio = a > b ? b / a : a / b;
+    const double angle = turned(arctangent(ratio, 1.0), a > b, x < 0).hi;
+    const double turn = angle * (0x1p61 / body<ops::atan2>::quarter);  // [0, 2^63]
+    return atan2_formula{y, x, static_cast<std::uint64_t>(turn)}.eval<limbs_of_ball<Ball>>();
+  }
+
+ private:
+  // The angle of (x, |y|) from t.
+  template <class R>
+  REPDL_HD static dd_ball<R> turned(const dd_ball<R>& t, mask_of<R> steep, mask_of<R> left) {
+    const R far = left ? math<R>::all(2) : math<R>::all(0);
+    const R quarters = steep ? math<R>::all(1) : far;
+    const dd_ball<R> unit = half_pi<dd_ball<R>>();
+    const dd_ball<R> start{quarters * unit.hi, quarters * unit.lo, quarters * unit.error};
+    return start + select(steep != left, negated(t), t);
+  }
+};
+template <>
+struct body64<ops::atan2> : by_formula<atan2_64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

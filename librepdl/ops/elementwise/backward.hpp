@@ -39,7 +39,7 @@
 // Proved above; tests draw inputs with few bits, near 1, subnormal, special, and compare with MPFR at full width.
 #pragma once
 
-#include "librepdl/ops/elementwise/body.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 
 namespace repdl::ops {
 struct tanh_backward;
@@ -82,6 +82,55 @@ struct body<ops::sigmoid_backward> {
     return subtract_product<T>(gy, gy, yd, gy * (1.0 - yd));
   }
 };
+
+// Binary64. |y| <= 2^-28: g (1 - y^2) rounds to g, for y^2 <= 2^-56, and neighbours of g are at least 2^-53 of it away.
+// Exact zeros, infinities and NaN: 1 - |y| has the sign of 1 - y^2, and is zero or infinite where that is. Midpoints:
+// the value is dyadic, exact in 2048 bits for |y| < 2^900; else it is next to -g y^2, on g's side of it, or, where
+// that is no midpoint, 2^-160 of itself away from every one, for -g y^2 has 159 bits: then a ball decides.
+struct tanh_backward64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R y) {
+    const R a = magnitude_of(y);
+    return is_finite_not_zero(g) & (a > 0x1p-28) & (a != 1) & is_finite(y);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R y) {
+    const R a = magnitude_of(y);
+    return canonical_of(a <= 0x1p-28 ? g : g * (1 - a));
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R y) {
+    const Ball factor = number<Ball>(g);
+    const Ball square = number<Ball>(y) * number<Ball>(y);
+    const Ball value = factor * (number<Ball>(1) - square);
+    if constexpr (is_multi_limb<Ball>) {
+      return beside<limbs_of_ball<Ball>>{value, negated(factor * square), sign_of(factor)};
+    } else {
+      return value;
+    }
+  }
+};
+template <>
+struct body64<ops::tanh_backward> : by_formula<tanh_backward64> {};
+
+// Likewise; no factor has more than 1128 bits between its first and its last, nor the product more than 1240: every
+// midpoint is exact.
+struct sigmoid_backward64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R y) {
+    return is_finite_not_zero(g) & is_finite_not_zero(y) & (y != 1);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R y) {
+    return canonical_of(as_factor(g) * as_factor(y) * as_factor(1 - y));
+  }
+  template <class Ball, class R>
+  REPDL_HD static Ball formula(R g, R y) {
+    return number<Ball>(g) * number<Ball>(y) * (number<Ball>(1) - number<Ball>(y));
+  }
+};
+template <>
+struct body64<ops::sigmoid_backward> : by_formula<sigmoid_backward64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -18,7 +18,7 @@
 //            the midpoint is (2^16 - 1) 2^-150, and 2^16 - 1 = 3 5 17 257 is not the product of two numbers below 2^8.
 #pragma once
 
-#include "librepdl/ops/elementwise/body.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 
 namespace repdl::ops {
 struct add;
@@ -309,6 +309,16 @@ struct body<ops::relu_backward> {
     const bool passes = static_cast<std::int16_t>(x.bits) > 0 || is_nan(x);
     return T{passes ? canonical(g).bits : std::uint16_t{0}};
   }
+};
+
+// Binary64: a choice, and one product of IEEE 754.
+template <>
+struct body64<ops::leaky_relu> {
+  template <class R>
+  REPDL_HD static R lanes(R x, const parameters& p) {
+    return canonical_of(x > 0 ? x : p.value[0] * x);
+  }
+  REPDL_HD static double eval(double x, const parameters& p) { return lanes(x, p); }
 };
 
 }  // namespace REPDL_ISA

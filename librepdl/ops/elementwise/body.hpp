@@ -94,25 +94,46 @@ REPDL_HD constexpr decltype(auto) with_places(const F& f) {
   (std::make_integer_sequence<int, n>());
 }
 
+// Binary64, where body<Op> has no arithmetic for it (binary64.hpp): eval, exact, and lanes, eval for the CPU's registers.
+template <class Op>
+struct body64;
+template <class Op>
+concept has_body64 = requires {
+  sizeof(body64<Op>);
+};
+template <class Op, class... A>
+inline constexpr bool takes_body64 = false;
+template <class Op, class... A>
+inline constexpr bool takes_body64<Op, double, A...> = has_body64<Op>;
+
 // Below A are the operands of an operation, and behind them nothing or the parameters.
 
 // quick, where there is one; and careful, or eval where there is none.
 template <class Op, class... A>
-requires requires(const A&... a) { body<Op>::quick(a...); }
-REPDL_HD auto evaluate_quickly(const A&... a) { return body<Op>::quick(a...); }
+requires(!takes_body64<Op, A...> && requires(const A&... a) { body<Op>::quick(a...); }) REPDL_HD
+    auto evaluate_quickly(const A&... a) {
+  return body<Op>::quick(a...);
+}
 
 // The body, where it takes them.
 template <class Op, class... A>
-requires requires(const A&... a) { body<Op>::eval(a...); }
-REPDL_HD auto evaluate(const A&... a) { return body<Op>::eval(a...); }
+requires(!takes_body64<Op, A...> && requires(const A&... a) { body<Op>::eval(a...); }) REPDL_HD
+    auto evaluate(const A&... a) {
+  return body<Op>::eval(a...);
+}
+template <class Op, class... A>
+requires(takes_body64<Op, A...>&& requires(const A&... a) { body64<Op>::eval(a...); }) REPDL_HD
+    auto evaluate(const A&... a) {
+  return body64<Op>::eval(a...);
+}
 template <class Op, class T>
-requires has_quick_body<Op, T> REPDL_HD T evaluate(const T& x) {
+requires(!takes_body64<Op, T> && has_quick_body<Op, T>) REPDL_HD T evaluate(const T& x) {
   const tentative<T> r = body<Op>::quick(x);
   return r.decided ? r.value : body<Op>::careful(x);
 }
 template <class Op, class T, class... A>
 REPDL_HD auto evaluate_carefully(const T& x, const A&... a) {
-  if constexpr (has_quick_body<Op, T>) {
+  if constexpr (!takes_body64<Op, T> && has_quick_body<Op, T>) {
     return body<Op>::careful(x);
   } else {
     return evaluate<Op>(x, a...);
@@ -122,8 +143,15 @@ REPDL_HD auto evaluate_carefully(const T& x, const A&... a) {
 // Where a rounding test decides, eval gives {value, decided}, and body<Op>::exact decides what it leaves undecided: from what eval
 // takes, and the bits of the last tier.
 template <class Op, class... A>
-requires requires(const A&... a) { body<Op>::exact(a..., 0); }
-REPDL_HD auto evaluate_exactly(int last_tier_bits, const A&... a) { return body<Op>::exact(a..., last_tier_bits); }
+requires(!takes_body64<Op, A...> && requires(const A&... a) { body<Op>::exact(a..., 0); }) REPDL_HD
+    auto evaluate_exactly(int last_tier_bits, const A&... a) {
+  return body<Op>::exact(a..., last_tier_bits);
+}
+template <class Op, class... A>
+requires(takes_body64<Op, A...>&& requires(const A&... a) { body64<Op>::exact(0, a...); }) REPDL_HD
+    auto evaluate_exactly(int last_tier_bits, const A&... a) {
+  return body64<Op>::exact(last_tier_bits, a...);
+}
 
 template <class Op, class... A>
 concept evaluates = requires(const A&... a) {

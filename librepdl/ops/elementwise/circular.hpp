@@ -39,7 +39,7 @@
 // narrow formats: quick's binary64 numbers are nowhere too near to their midpoints, which needs no test.
 #pragma once
 
-#include "librepdl/ops/elementwise/body.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/circular_table.hpp"
 
 namespace repdl::ops {
@@ -165,6 +165,29 @@ template <>
 struct body<ops::sin> : circular_body<0> {};
 template <>
 struct body<ops::cos> : circular_body<1> {};
+
+// Binary64. sin x and cos x are transcendental for x != 0: no midpoints. Of |x| < 2^-27 the next terms, less than 2^-54.5 of x or of 1 ulp of
+// what is below 1, are less than half of the distance to a neighbour: x, and 1. Beyond 2^24 multi-limb balls decide.
+template <bool Sine>
+struct circular64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (magnitude_of(x) >= 0x1p-27) & (magnitude_of(x) < infinity);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R small = Sine ? x : math<R>::all(1);
+    return magnitude_of(x) < infinity ? small : nan_of<R>();
+  }
+  template <class Ball, class R>
+  REPDL_HD static Ball formula(R x) {
+    return circular_of<Ball>(x, Sine);
+  }
+};
+template <>
+struct body64<ops::sin> : by_formula<circular64<true>> {};
+template <>
+struct body64<ops::cos> : by_formula<circular64<false>> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

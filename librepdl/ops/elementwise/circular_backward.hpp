@@ -21,6 +21,7 @@
 #pragma once
 
 #include "librepdl/num/formula.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/circular.hpp"
 #include "librepdl/ops/elementwise/sums.hpp"
 
@@ -50,7 +51,7 @@ struct sin_backward_formula {
   double g, x;
   template <int L>
   REPDL_HD_CALL ball<L> eval() const {
-    return number<L>(g) * circular(limbs_of_value<L>(x), false);
+    return number<L>(g) * circular<L>(x, false);
   }
 };
 template <>
@@ -80,7 +81,7 @@ struct cos_backward_formula {
   template <int L>
   REPDL_HD_CALL beside<L> eval() const {
     const ball<L> factor = number<L>(-g);
-    return {factor * circular(limbs_of_value<L>(x), true), factor * number<L>(x), (g < 0) == (x < 0) ? 1 : -1};
+    return {factor * circular<L>(x, true), factor * number<L>(x), (g < 0) == (x < 0) ? 1 : -1};
   }
 };
 template <>
@@ -118,6 +119,49 @@ struct body<ops::cos_backward> {
  private:
   REPDL_HD static bool is_plain(double g, double x) { return is_regular(g) & (g != 0) & is_regular(x) & (x != 0); }
 };
+
+// Binary64. g cos x for |x| < 2^-27 is g (1 - 2^-55) or more, and rounds to g; -g sin x may be as near to -g x as anything, as above. Else no
+// midpoints. Zeros and infinite g have the sign of cos x or -sin x, which the ball of it says, or its rounded value.
+template <bool Sine>
+struct circular_backward64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x) {
+    return (g == g) & (magnitude_of(x) < infinity) & (Sine ? x != 0 : magnitude_of(x) >= 0x1p-27);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x) {
+    const R near = Sine ? -g * x : g;
+    return (magnitude_of(x) < infinity) & (near == near) ? near : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x) {
+    using Ball = dd_ball<R>;
+    const R factor = Sine ? -g : g;
+    const Ball c = circular(x, Sine);
+    const decided_lanes<R> product = round_ball(number<Ball>(factor) * c);
+    const mask_of<R> regular = (g != 0) & (magnitude_of(g) < infinity);
+    const mask_of<R> has_sign = magnitude_of(c.hi) > c.error;
+    return {regular ? product.value : factor * c.hi, regular ? product.decided : has_sign};
+  }
+  REPDL_HD_CALL static decided_value<double> known(double g, double x) {
+    if (g != 0 && is_regular(g)) return {0, false};
+    const double factor = Sine ? -g : g;
+    if (Sine && magnitude_of(x) < 0x1p-27) return {factor * x, true};
+    return {factor * by_formula<circular64<Sine>>::exact(2048, x).value, true};
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double g, double x) {
+    if constexpr (Sine) {
+      return cos_backward_formula{g, x}.eval<limbs_of_ball<Ball>>();
+    } else {
+      return sin_backward_formula{g, x}.eval<limbs_of_ball<Ball>>();
+    }
+  }
+};
+template <>
+struct body64<ops::sin_backward> : by_formula<circular_backward64<false>> {};
+template <>
+struct body64<ops::cos_backward> : by_formula<circular_backward64<true>> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -23,6 +23,7 @@
 #pragma once
 
 #include "librepdl/num/formula.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/exp.hpp"
 #include "librepdl/ops/elementwise/sums.hpp"
 
@@ -109,6 +110,57 @@ struct body<ops::elu> {
     return x > 0 ? round_to_odd(line.hi, line.lo) : x != x ? x : round_to_odd(c.hi, c.lo) * e;
   }
 };
+
+// ----------------------------------------------------------------------------------------------------------- binary64
+
+// c (e^w - 1), for |c| in [2^-400, 2^400] and w < 0 or a little more. `about` is near w. |w| < 2^-110: slope x (1 + w/2
+// + ...), where c w = slope x: within 2^-110 of itself. w < -620: e^w < 2^-890.
+template <class R>
+REPDL_HD decided_lanes<R> round_growth(const dd_ball<R>& c, const dd_ball<R>& w, R about, const dd_ball<R>& slope,
+                                       R x) {
+  using Ball = dd_ball<R>;
+  const mask_of<R> near = magnitude_of(about) < 0x1p-110;
+  const Ball none{math<R>::all(-1), math<R>::all(0), math<R>::all(0x1p-890)};
+  const Ball e = select(about < -620, none, exponential_minus_one(w));
+  const Ball v = select(near, grown(slope, 0x1p-109 * magnitude_of(slope.hi)), c * e);
+  return round_product(near ? x : math<R>::all(1), v, math<R>::all(0));
+}
+
+// x > 0: a product. c e^w > 2^-400 2^1442 for w > 1000. Zeros and infinities as in body<ops::elu>. The last tier's
+// formula is that of the other formats: c w has 212 bits, the last one from 2^-1500 on, so that it is a midpoint or
+// 2^-213 of itself away from every one.
+struct elu64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, const parameters& p) {
+    const double c = p.value[0] * p.value[1];
+    return (x < 0) & (x > -infinity) & (math<R>::all(c * p.value[2]) != 0) & (p.value[2] * x <= 1000);
+  }
+  template <class R>
+  REPDL_HD static R special(R x, const parameters& p) {
+    const double rate = p.value[2];
+    const double c = p.value[0] * p.value[1];
+    const R w = rate * x;
+    const R sign = copy_sign(math<R>::all(1), w);
+    const R finite = (w > 1000) & (math<R>::all(c) != 0) ? math<R>::all(infinity) : sign;
+    const R infinite = math<R>::all(rate < 0 ? infinity : rate > 0 ? -1 : double_of(format<double>::nan));
+    const R below = x == -infinity ? infinite : math<R>::all(rate) == 0 ? math<R>::all(0) : finite;
+    const R r = x > 0 ? p.value[1] * x : c * (x == 0 ? w : below);
+    return (r == r) & (x == x) ? r : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x, const parameters& p) {
+    using Ball = dd_ball<R>;
+    const Ball c = number<Ball>(p.value[0]) * number<Ball>(p.value[1]);
+    const Ball rate = number<Ball>(p.value[2]);
+    return round_growth<R>(c, rate * number<Ball>(x), p.value[2] * x, c * rate, x);
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double x, const parameters& p) {
+    return elu_formula{x, p.value[0], p.value[1], p.value[2]}.template eval<limbs_of_ball<Ball>>();
+  }
+};
+template <>
+struct body64<ops::elu> : by_formula<elu64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -199,5 +199,138 @@ struct body<ops::celu_backward> {
   }
 };
 
+// ----------------------------------------------------------------------------------------------------------- binary64
+
+template <>
+struct body64<ops::leaky_relu_backward> {
+  template <class R>
+  REPDL_HD static R lanes(const R& g, const R& x, const parameters& p) {
+    const R r = x > 0 ? g : p.value[0] * g;
+    return r == r ? r : nan_of<R>();
+  }
+  REPDL_HD static double eval(double g, double x, const parameters& p) { return lanes(g, x, p); }
+};
+
+// As elu64: c e^w, x <= 0. c = 0 has no e^w, nor an infinite one. |c| is in [2^-1674, 2^1624]: w > 2000 makes
+// infinities, below -2000 zeros, and, for |c| <= 2^10, below -760. The last tier's formula is that of the other formats.
+struct elu_gradient64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x, const parameters& p) {
+    const R w = p.value[2] * x;
+    return (x <= 0) & (x > -infinity) & is_finite_not_zero(g) & (math<R>::all(factor(p)) != 0) &
+           (magnitude_of(w) <= 2000) & ((w >= -760) | (magnitude_of(factor(p) * g) > 0x1p10));
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x, const parameters& p) {
+    const double rate = p.value[2];
+    const double c = factor(p);
+    const double limit = rate < 0 ? infinity : rate > 0 ? 0 : double_of(format<double>::nan);
+    const mask_of<R> regular = is_finite_not_zero(g);
+    const R sign = regular ? copy_sign(math<R>::all(1), g) : g;
+    const mask_of<R> far = (x == -infinity) | (regular & (math<R>::all(c) != 0));
+    const R below = (sign * c) * (far ? math<R>::all(limit) : math<R>::all(1));
+    const R r = x <= 0 ? below : p.value[1] * g;
+    return r == r ? r : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x, const parameters& p) {
+    using Ball = dd_ball<R>;
+    const Ball rate = number<Ball>(p.value[2]);
+    const Ball c = number<Ball>(p.value[0]) * number<Ball>(p.value[1]) * rate;
+    const scaled_ball<R> e = scaled_exponential(beside_zero<R>(rate * number<Ball>(x), p.value[2] * x));
+    return round_product(g, c * e.m, e.k);
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double g, double x, const parameters& p) {
+    return elu_gradient_formula{g, x, p.value[0], p.value[1], p.value[2]}.template eval<limbs_of_ball<Ball>>();
+  }
+  REPDL_HD static double factor(const parameters& p) { return p.value[0] * p.value[1] * p.value[2]; }
+};
+template <>
+struct body64<ops::elu_backward> : by_formula<elu_gradient64> {};
+
+// g s a e^x, x <= 0, else g s. 2^1025 e^-1500 < 2^-1075, and so is 2^11 e^-760. No midpoints, as above.
+struct selu_gradient64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x) {
+    return is_finite_not_zero(g) & ((x < -1500) == 0) & (((x < -760) & (magnitude_of(g) <= 0x1p10)) == 0);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x) {
+    const mask_of<R> vanishes = (x == -infinity) | ((x < -1) & is_finite_not_zero(g));
+    const R r = g * (vanishes ? math<R>::all(0) : math<R>::all(1));
+    return r == r ? r : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x) {
+    using Ball = dd_ball<R>;
+    const mask_of<R> below = x <= 0;
+    const scaled_ball<R> e = scaled_exponential(number<Ball>(below ? x : math<R>::all(0)));
+    return round_product(g, e.m * select(below, constant<Ball>(dd_selu_scale_alpha), constant<Ball>(dd_selu_scale)),
+                         e.k);
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double g, double x) {
+    return selu_gradient_formula{g, x <= 0 ? x : 1}.template eval<limbs_of_ball<Ball>>();
+  }
+};
+template <>
+struct body64<ops::selu_backward> : by_formula<selu_gradient64> {};
+
+// As elu64, with w = x / alpha. Next to w = 0 it is x (1 + w/2 + ...), which rounds to x.
+struct celu64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, const parameters& p) {
+    return (x < 0) & (x > -infinity) & (x / p.value[0] <= 1000);
+  }
+  template <class R>
+  REPDL_HD static R special(R x, const parameters& p) {
+    const double limit = p.value[0] > 0 ? -p.value[0] : -infinity;
+    const R upper = x < 0 ? math<R>::all(limit) : x;
+    return x == x ? upper : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x, const parameters& p) {
+    using Ball = dd_ball<R>;
+    const Ball alpha = number<Ball>(p.value[0]);
+    return round_growth<R>(alpha, number<Ball>(x) / alpha, x / p.value[0], number<Ball>(1), x);
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double x, const parameters& p) {
+    return celu_formula{x, p.value[0]}.template eval<limbs_of_ball<Ball>>();
+  }
+};
+template <>
+struct body64<ops::celu> : by_formula<celu64> {};
+
+// As elu_gradient64: 2^1024 e^-2000, 2^10 e^-760 and 2^-1074 e^2000. |w| < 2^-60: less than half of the distance of g to
+// either neighbour.
+struct celu_gradient64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x, const parameters& p) {
+    const R w = x / p.value[0];
+    return (x < 0) & is_finite_not_zero(g) & (magnitude_of(w) <= 2000) & (magnitude_of(w) >= 0x1p-60) &
+           ((w >= -760) | (magnitude_of(g) > 0x1p10));
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x, const parameters& p) {
+    const mask_of<R> far = (x < 0) & (magnitude_of(x / p.value[0]) > 1) & (is_finite_not_zero(g) | (x == -infinity));
+    const R r = g * (far ? math<R>::all(p.value[0] > 0 ? 0 : infinity) : math<R>::all(1));
+    return r == r ? r : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x, const parameters& p) {
+    using Ball = dd_ball<R>;
+    const scaled_ball<R> e = scaled_exponential(number<Ball>(x) / number<Ball>(p.value[0]));
+    return round_product(g, e.m, e.k);
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double g, double x, const parameters& p) {
+    return celu_gradient_formula{g, x, p.value[0]}.template eval<limbs_of_ball<Ball>>();
+  }
+};
+template <>
+struct body64<ops::celu_backward> : by_formula<celu_gradient64> {};
+
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

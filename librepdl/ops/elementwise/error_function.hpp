@@ -34,6 +34,9 @@
 // narrow formats.
 #pragma once
 
+#include "librepdl/num/dd_error_function.hpp"
+#include "librepdl/num/multi_limb_error_function.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/expm1.hpp"
 
 namespace repdl::ops {
@@ -152,6 +155,81 @@ struct body<ops::erfc> {
     return from_bits<T>(v != v ? format<T>::nan : r);
   }
 };
+
+// Binary64. erf z, or F(z) = e^(z^2) erfc z with e^(-z^2) = m 2^k, z = |x|: dd_error_function.hpp. Its bounds have room for what z's own error, 8 u^2
+// at most, makes of a function whose relative slope is at most 1.
+template <class R>
+struct error_terms {
+  mask_of<R> near;  // erf
+  dd_ball<R> value, signed_erf;
+  REPDL_HD error_terms(double_word<R> z, R x) {
+    const double_word<R> v = erf_or_scaled_erfc(z);
+    near = z.hi < erf_end;
+    value = {v.hi, v.lo, (near ? math<R>::all(0x1p-72) : math<R>::all(0x1p-69)) * magnitude_of(v.hi)};
+    signed_erf = select(has_sign(x), negated(value), value);
+  }
+};
+// |x| > 6: 1 - |erf x| < 2^-55. Transcendental for x != 0 (Siegel): no midpoints.
+struct erf64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (magnitude_of(x) <= 6) & (x != 0);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R far = x == 0 ? x : copy_sign(math<R>::all(1), x);
+    return x == x ? far : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const R z = magnitude_of(x);
+    const error_terms<R> t({z, math<R>::all(0)}, z);
+    const Ball far = number<Ball>(1) - exponential(negated(number<Ball>(z) * number<Ball>(z))) * t.value;
+    const decided_lanes<R> r = round_ball(select(t.near, t.value, far));
+    return {copy_sign(r.value, x), static_cast<mask_of<R>>(r.decided & (z >= 0x1p-900))};
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    return error_function(number<Ball>(x));
+  }
+};
+template <>
+struct body64<ops::erf> : by_formula<erf64> {};
+
+// |x| < 2^-60: 1; x < -6: 2 - 2^-55 or more; x > 27.3: e^(-x^2) / x < 2^-1075. Of x > 7/8 the power of 2 is left to rounding.
+struct erfc64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x >= -6) & (x <= 27.3) & (magnitude_of(x) >= 0x1p-60);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R far = x > 0 ? math<R>::all(0) : math<R>::all(2);
+    const R limit = magnitude_of(x) < 1 ? math<R>::all(1) : far;
+    return x == x ? limit : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const R z = magnitude_of(x);
+    const error_terms<R> t({z, math<R>::all(0)}, x);
+    const scaled_ball<R> e = scaled_exponential(negated(number<Ball>(z) * number<Ball>(z)));
+    const Ball tail = e.m * t.value;
+    const R s = power_of(e.k < -200 ? math<R>::all(-200) : e.k);
+    const Ball above = number<Ball>(2) - Ball{tail.hi * s, tail.lo * s, tail.error * s};
+    const decided_lanes<R> sum = round_ball(select(t.near, number<Ball>(1) - t.signed_erf, above));
+    const decided_lanes<R> scaled_tail = round_scaled(scaled(tail, 6), e.k - 6.0);
+    const mask_of<R> is_tail = (t.near == 0) & (x > 0);
+    return {is_tail ? scaled_tail.value : sum.value, is_tail ? scaled_tail.decided : sum.decided};
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    return complementary_error_function(number<Ball>(x));
+  }
+};
+template <>
+struct body64<ops::erfc> : by_formula<erfc64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "librepdl/num/formula.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/exp.hpp"
 #include "librepdl/ops/elementwise/sums.hpp"
 
@@ -63,6 +64,35 @@ template <>
 struct body<ops::erf_backward> : erf_backward_body<1> {};
 template <>
 struct body<ops::erfc_backward> : erf_backward_body<-1> {};
+
+// Binary64. |x| > 38.2: 2^1024 e^(-x^2) < 2^-1075.
+template <int sign>
+struct erf_gradient64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x) {
+    return is_finite_not_zero(g) & (magnitude_of(x) <= 38.2);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x) {
+    const mask_of<R> vanishes = (magnitude_of(x) == infinity) | ((magnitude_of(x) > 38.2) & is_finite_not_zero(g));
+    const R r = (sign * g) * (vanishes ? math<R>::all(0) : math<R>::all(1));
+    return (r == r) & (x == x) ? r : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x) {
+    using Ball = dd_ball<R>;
+    const scaled_ball<R> e = scaled_exponential(negated(beside_zero(number<Ball>(x) * number<Ball>(x), x)));
+    return round_product(sign * g, e.m * constant<Ball>(dd_two_over_root_pi), e.k);
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double g, double x) {
+    return erf_backward_formula{sign * g, x}.template eval<limbs_of_ball<Ball>>();
+  }
+};
+template <>
+struct body64<ops::erf_backward> : by_formula<erf_gradient64<1>> {};
+template <>
+struct body64<ops::erfc_backward> : by_formula<erf_gradient64<-1>> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

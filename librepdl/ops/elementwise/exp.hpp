@@ -30,7 +30,7 @@
 // formats, whose |x| is cut down to 105, too.
 #pragma once
 
-#include "librepdl/ops/elementwise/body.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 
 namespace repdl::ops {
 struct exp;
@@ -107,6 +107,31 @@ struct body<ops::exp> {
     return v != v ? bit_cast<T>(format<T>::nan) : rounded;
   }
 };
+
+// Binary64. e^709.8 > 2^1024, and e^-745.2 < 2^-1075 rounds to 0. e^x is transcendental for x != 0: no midpoint; of a small x, which double-doubles
+// see as 1 with their error, it rounds to 1.
+struct exp64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x <= 709.8) & (x >= -745.2);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R limit = x > 0 ? math<R>::all(infinity) : math<R>::all(0);
+    return x == x ? limit : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    const scaled_ball<R> e = scaled_exponential(number<dd_ball<R>>(x));
+    return round_scaled(e.m, e.k);
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    return exponential(number<Ball>(x));
+  }
+};
+template <>
+struct body64<ops::exp> : by_formula<exp64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

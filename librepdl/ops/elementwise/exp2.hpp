@@ -19,7 +19,7 @@
 // which rounds to the other side: the polynomial is made so much too large there.
 #pragma once
 
-#include "librepdl/ops/elementwise/body.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 
 namespace repdl::ops {
 struct exp2;
@@ -77,6 +77,33 @@ struct body<ops::exp2> {
     }
   }
 };
+
+// Binary64. 2^x is rational for whole x only: no midpoint but 2^-1075, whose result, as that of what is less, is 0. x = k + f, k whole, exactly,
+// and f ln 2 within 2^-103 of itself, which exp_reduced's bound has room for; of f = 0 everything is exact.
+struct exp2_64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x < 1024) & (x > -1075);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R limit = x > 0 ? math<R>::all(infinity) : math<R>::all(0);
+    return x == x ? limit : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    const R k = nearest(x);
+    const R f = x - k;
+    const double_word<R> m = exp_reduced<false>(product(all_of<R>(dd_ln2), double_word<R>{f, math<R>::all(0)}));
+    return round_scaled(dd_ball<R>{m.hi, m.lo, f == 0 ? math<R>::all(0) : 0x1p-70 * m.hi}, k);
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    return exponential(number<Ball>(x) * ln2<Ball>());
+  }
+};
+template <>
+struct body64<ops::exp2> : by_formula<exp2_64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -25,6 +25,7 @@
 // the narrow formats.
 #pragma once
 
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/exp.hpp"
 
 namespace repdl::ops {
@@ -77,6 +78,41 @@ struct body<ops::expm1> {
     return from_bits<T>(v != v ? format<T>::nan : r);
   }
 };
+
+// Binary64. |x| < 2^-54: x + x^2/2 + ... rounds to x, for x^2/2 < 2^-55 |x| is less than half of the distance to either neighbour. Below -38,
+// e^x < 2^-54 and the result is -1. In between, 2^k (E + (1 - 2^-k)) with E = e^r - 1: k = 0 leaves E; else the sum is at least 0.2, and 2^-k
+// is exact, or for k > 100 nothing beside the error. No midpoints: e^x is transcendental.
+struct expm1_64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x <= 709.8) & (x >= -38) & (magnitude_of(x) >= 0x1p-54);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R limit = x > 1 ? math<R>::all(infinity) : math<R>::all(-1);
+    const R far = magnitude_of(x) > 1 ? limit : x;
+    return x == x ? far : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const reduced_exponent<R> e = reduce_exponent(double_word<R>{x, math<R>::all(0)});
+    const double_word<R> p = exp_reduced<true>(e.r);
+    const Ball reduced{p.hi, p.lo, 0x1.8p-69 * magnitude_of(p.hi) + 1.5 * e.error};
+    const mask_of<R> none = e.k == 0;
+    const Ball one = number<Ball>(none ? math<R>::all(0) : math<R>::all(1));
+    const R power = power_of(e.k > 100 ? math<R>::all(-100) : -e.k);
+    const Ball less = number<Ball>(none ? math<R>::all(0) : -power);
+    const Ball sum = (reduced + one) + less;
+    return round_scaled(grown(sum, none ? math<R>::all(0) : math<R>::all(0x1p-99)), e.k);
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    return exponential_minus_one(number<Ball>(x));
+  }
+};
+template <>
+struct body64<ops::expm1> : by_formula<expm1_64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -36,7 +36,10 @@
 // narrow formats.
 #pragma once
 
+#include "librepdl/ops/elementwise/binary64.hpp"
+#include "librepdl/ops/elementwise/error_function.hpp"
 #include "librepdl/ops/elementwise/exp.hpp"
+#include "librepdl/ops/elementwise/sigmoid.hpp"
 
 namespace repdl::ops {
 struct gelu;
@@ -146,6 +149,98 @@ struct body<ops::gelu_tanh> {
     return from_bits<T>(v != v ? format<T>::nan : to_bits(narrow<T>(gelu_is_near_zero(m) ? near_zero : r)));
   }
 };
+
+// Binary64: x / (1 + e^-w), w = x (a + b x^2). x > 8: e^-w < 2^-70, and it rounds to x. x < -21.6: |x| e^w < 2^-1075.
+// |x| < 2^-60: x/2 + x w/4 - ..., more than x/2.
+struct gelu_tanh64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x <= 8) & (x >= -21.6) & (magnitude_of(x) >= 0x1p-60);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R above = x > 1 ? x : half_beside(x, static_cast<mask_of<R>>(x == x));
+    const R far = x < -1 ? math<R>::all(-0.0) : x == 0 ? x : above;
+    return x == x ? far : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    return round_logistic(x, exponent<dd_ball<R>>(x, 1));
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    return logistic_product(x, exponent<Ball>(x, 1));
+  }
+  // x (a + times b x^2)
+  template <class Ball, class R>
+  REPDL_HD static Ball exponent(R x, double times) {
+    const Ball v = number<Ball>(x);
+    if constexpr (is_multi_limb<Ball>) {
+      const Ball square = number<Ball>(44715 * times) * v * v / number<Ball>(1000000);
+      return square_root(number<Ball>(4) / half_pi<Ball>()) * v * (number<Ball>(1) + square);
+    } else {
+      using narrow_body = body<ops::gelu_tanh>;
+      const Ball cubic = constant<Ball>(narrow_body::b) * (v * v) * number<Ball>(times);
+      return v * (constant<Ball>(narrow_body::a) + cubic);
+    }
+  }
+};
+template <>
+struct body64<ops::gelu_tanh> : by_formula<gelu_tanh64> {};
+
+// Binary64. Phi(-|x|) = e^(-x^2/2) F / 2 with F = e^(z^2) erfc z of z = |x| / sqrt 2, or (1 - erf z) / 2, and e^(-x^2/2) = m 2^k.
+template <class R>
+struct normal_terms {
+  error_terms<R> t;
+  scaled_ball<R> e;
+  explicit REPDL_HD normal_terms(R x)
+      : t(normalised(product(all_of<R>(dd_inverse_root_2), double_word<R>{magnitude_of(x), math<R>::all(0)})), x),
+        e(scaled_exponential(negated(scaled(beside_zero(number<dd_ball<R>>(x) * number<dd_ball<R>>(x), x), -1)))) {}
+  // Phi(x), near; and e^(-x^2/2) as a ball, k >= -200.
+  REPDL_HD dd_ball<R> near() const { return scaled(number<dd_ball<R>>(1) + t.signed_erf, -1); }
+  REPDL_HD dd_ball<R> density() const {
+    const R s = power_of(e.k < -200 ? math<R>::all(-200) : e.k);
+    return {e.m.hi * s, e.m.lo * s, e.m.error * s};
+  }
+};
+// Phi(x) in multi-limb balls, |x| < 90.
+template <int L>
+REPDL_HD_CALL ball<L> normal_distribution(double x) {
+  return scaled(complementary_error_function(negated(number<L>(x)) / square_root(number<L>(2))), -1);
+}
+// x > 8.5: Phi(-x) < 2^-55, and x; x < -38.6: less than 2^-1075. Next to x / 2, which the value is above, as silu64.
+struct gelu64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x <= 8.5) & (x >= -38.6) & (magnitude_of(x) >= 0x1p-60);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R far = x < 0 ? math<R>::all(-0.0) : x;
+    const R near = x == 0 ? x : half_beside(x, static_cast<mask_of<R>>(x == x));
+    const R limit = magnitude_of(x) < 1 ? near : far;
+    return x == x ? limit : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const normal_terms<R> n(x);
+    const Ball half_tail = scaled(n.t.value, -1);
+    const Ball phi = select(n.t.near, n.near(), number<Ball>(1) - n.density() * half_tail);
+    const mask_of<R> is_tail = (n.t.near == 0) & (x < 0);
+    const Ball value = number<Ball>(magnitude_of(x)) * select(is_tail, n.e.m * half_tail, phi);
+    const decided_lanes<R> far = round_scaled(value, is_tail ? n.e.k : math<R>::all(0));
+    const decided_lanes<R> near = round_ball(value);
+    return {copy_sign(is_tail ? far.value : near.value, x), is_tail ? far.decided : near.decided};
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double x) {
+    constexpr int L = limbs_of_ball<Ball>;
+    return beside<L>{number<L>(x) * normal_distribution<L>(x), scaled(number<L>(x), -1), 1};
+  }
+};
+template <>
+struct body64<ops::gelu> : by_formula<gelu64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

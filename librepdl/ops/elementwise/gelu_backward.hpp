@@ -24,6 +24,7 @@
 // Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/gelu.hpp"
 #include "librepdl/ops/elementwise/gradient.hpp"
 
@@ -130,6 +131,53 @@ struct body<ops::gelu_backward> {
     return decide<T>(gelu_gradient_formula{widen(g), widen(x)}, last_tier_bits);
   }
 };
+
+// Binary64. Phi(x) + x e^(-x^2/2) / sqrt(2 pi): with B = |x| / sqrt(2 pi) - F / 2, which is at least 0.26 for |x| >= 1.23, 1 + e^(-x^2/2) B, or
+// -e^(-x^2/2) B for x < 0. x > 9: phi - 1 < 2^-56; x < -54: 2^1024 |x| e^(-x^2/2) < 2^-1075, and 2^10 |x| e^(-x^2/2) from -39 on. Next to g / 2 as
+// silu_gradient64. Its root is between this number and the one below.
+struct gelu_gradient64 {
+  static constexpr double root = -0x1.80ead197f00b3p-1;
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x) {
+    return is_finite_not_zero(g) & (x >= -54) & (x <= 9) & ((x >= -39) | (magnitude_of(g) > 0x1p10)) &
+           (magnitude_of(x) >= 0x1p-60);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x) {
+    const R limit = x < 0 ? math<R>::all(-0.0) : math<R>::all(1);
+    return special_gradient(g, x, x, limit, x < root ? math<R>::all(-1) : math<R>::all(1));
+  }
+  // phi = value 2^k.
+  template <class R>
+  REPDL_HD static scaled_ball<R> factor(R x) {
+    using Ball = dd_ball<R>;
+    const normal_terms<R> n(x);
+    const mask_of<R> is_tail = (n.t.near == 0) & (x < 0);
+    const Ball slope = number<Ball>(magnitude_of(x)) * constant<Ball>(dd_inverse_root_2_pi);
+    const Ball b = slope - select(n.t.near, number<Ball>(0), scaled(n.t.value, -1));
+    const Ball added = n.density() * b;
+    const Ball near = n.near() + select(has_sign(x), negated(added), added);
+    const Ball phi = select(n.t.near, near, select(is_tail, negated(n.e.m * b), number<Ball>(1) + added));
+    return {phi, is_tail ? n.e.k : math<R>::all(0)};
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x) {
+    const scaled_ball<R> phi = factor(x);
+    return round_product(g, phi.m, phi.k);
+  }
+  // p phi(x), |x| < 90.
+  template <int L>
+  REPDL_HD_CALL static beside<L> about_half(const ball<L>& p, double x, int sign) {
+    const ball<L> value = p * (normal_distribution<L>(x) + number<L>(x) * normal_density<L>(x));
+    return {value, scaled(p, -1), x < 0 ? -sign : sign};
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double g, double x) {
+    return about_half(number<Ball>(g), x, g < 0 ? -1 : 1);
+  }
+};
+template <>
+struct body64<ops::gelu_backward> : by_formula<gelu_gradient64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -41,7 +41,9 @@
 // Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/gelu_backward.hpp"
+#include "librepdl/ops/elementwise/logaddexp_backward.hpp"
 #include "librepdl/ops/elementwise/silu_backward.hpp"
 
 namespace repdl::ops {
@@ -266,6 +268,245 @@ struct body<ops::reglu_backward_a> {
     const F product = static_cast<F>(widen_to_float(g)) * static_cast<F>(widen_to_float(b));
     return narrow<T>(widen_to_float(a) <= 0 ? F(0) : product);
   }
+};
+
+// Binary64: glu is logaddexp_backward(a, b, 0).
+struct glu64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R a, R b) {
+    return share64<0>::plain(a, b, math<R>::all(0));
+  }
+  template <class R>
+  REPDL_HD static R special(R a, R b) {
+    return share64<0>::special(a, b, math<R>::all(0));
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R a, R b) {
+    return share64<0>::formula<Ball>(a, b, math<R>::all(0));
+  }
+};
+template <>
+struct body64<ops::glu> : by_formula<glu64> {};
+
+// Binary64: p phi(x) with e = e^-|x|, p = a b exactly: of 106 bits, less than 2^2048.
+//   swiglu             p / (1 + e), p e / (1 + e)                                        0 below -1463: |x| 2^1024 e^x < 2^-1075
+//   glu_backward_b     p e / (1 + e)^2                                                   0 where |x| > 2165: 2^2048 e^-|x| < 2^-1075
+//   swiglu_backward_a  p (1 + e (1 + x)) / (1 + e)^2, p e (1 + x + e) / (1 + e)^2        0 below -2173: 2^2048 (1 + |x|) e^x < 2^-1075
+// x = 0: p/2 or p/4; half of the larger factor is exact, or both are so small that the product is less than 2^-1075. Where x is large, phi is 1 but
+// for less than 2^-280 from 200 on: x is cut there.
+//
+// Last tier: no midpoints but where p, p/2 or p/4 is one, as above; other p differ from a midpoint by 2^-107 of themselves, or more.
+struct gate64 {
+  template <class R>
+  REPDL_HD static mask_of<R> is_regular_pair(R a, R b) {
+    return (a != 0) & (magnitude_of(a) < infinity) & (b != 0) & (magnitude_of(b) < infinity);
+  }
+  // RN(a b part), part = 1/2 or 1/4.
+  template <class R>
+  REPDL_HD static R part_of_product(R a, R b, double part) {
+    const mask_of<R> ordered = magnitude_of(a) > magnitude_of(b);
+    return (ordered ? part * a : a) * (ordered ? b : part * b);
+  }
+  // a b times +0: 0 of its sign, though a b may be more than binary64 has, and NaN where a or b is infinite.
+  template <class R>
+  REPDL_HD static R nothing_of(R a, R b) {
+    return (0.0 * a) * (0.0 * b);
+  }
+  template <class R>
+  REPDL_HD static R canonical_of(R v) {
+    return v == v ? v : nan_of<R>();
+  }
+  // What cutting x adds to the error of a factor next to 1.
+  template <class R>
+  REPDL_HD static R cut_error(R x) {
+    return x > 200 ? math<R>::all(0x1p-270) : math<R>::all(0);
+  }
+  template <class R>
+  REPDL_HD static R cut(R x) {
+    return x > 200 ? math<R>::all(200) : x;
+  }
+};
+struct swiglu64 : gate64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R a, R b) {
+    return is_regular_pair(a, b) & (a >= -1463);
+  }
+  template <class R>
+  REPDL_HD static R special(R a, R b) {
+    const mask_of<R> vanishes = (a < -1463) & ((a == -infinity) | (magnitude_of(b) < infinity));
+    return canonical_of((vanishes ? math<R>::all(-0.0) : a) * b);
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R a, R b) {
+    const Ball p = number<Ball>(a) * number<Ball>(b);
+    const Ball one = number<Ball>(1);
+    if constexpr (is_multi_limb<Ball>) {
+      constexpr int L = limbs_of_ball<Ball>;
+      const int sign = (a < 0) == (b < 0) ? 1 : -1;
+      if (a > 300) return beside<L>{about(p, 400), p, -sign};
+      const Ball value = p / (one + exponential(number<Ball>(-a)));
+      return a > 1 ? beside<L>{value, p, -sign} : beside<L>{value, scaled(p, -1), a < 0 ? -sign : sign};
+    } else {
+      const Ball e = exponential(number<Ball>(-magnitude_of(cut(a))));
+      return p * select(a < 0, e, one) / grown(one + e, cut_error(a));
+    }
+  }
+};
+template <>
+struct body64<ops::swiglu> : by_formula<swiglu64> {};
+
+struct glu_backward_b64 : gate64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R a, R b) {
+    return is_regular_pair(g, a) & (b != 0) & (magnitude_of(b) <= 2165);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R a, R b) {
+    const mask_of<R> vanishes = (magnitude_of(b) == infinity) | ((magnitude_of(b) > 2165) & is_regular_pair(g, a));
+    const R limit = vanishes ? nothing_of(g, a) : part_of_product(g, a, 0.25);
+    return b == b ? canonical_of(limit) : nan_of<R>();
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R a, R b) {
+    const Ball p = number<Ball>(g) * number<Ball>(a);
+    const Ball e = exponential(number<Ball>(-magnitude_of(b)));
+    const Ball d = number<Ball>(1) + e;
+    const Ball value = p * e / (d * d);
+    if constexpr (is_multi_limb<Ball>) {
+      return beside<limbs_of_ball<Ball>>{value, scaled(p, -2), (g < 0) == (a < 0) ? -1 : 1};
+    } else {
+      return value;
+    }
+  }
+};
+template <>
+struct body64<ops::glu_backward_b> : by_formula<glu_backward_b64> {};
+
+struct swiglu_backward_a64 : gate64 {
+  static constexpr double phi_zero = -0x1.474973c84120bp+0;  // next above the zero of phi, -1.278464542761073795109
+
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R a, R b) {
+    return is_regular_pair(g, b) & (a != 0) & (a >= -2173) & (a < infinity);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R a, R b) {
+    const R sign = a < phi_zero ? math<R>::all(-1) : math<R>::all(1);
+    const mask_of<R> vanishes = (a == -infinity) | ((a < -2173) & is_regular_pair(g, b));
+    const R half = part_of_product(g, b, 0.5);
+    const R product = a == 0 ? half : g * b;
+    const R limit = vanishes ? nothing_of(g, b) : product;
+    return a == a ? canonical_of(sign * limit) : nan_of<R>();
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R a, R b) {
+    const Ball p = number<Ball>(g) * number<Ball>(b);
+    if constexpr (is_multi_limb<Ball>) {
+      constexpr int L = limbs_of_ball<Ball>;
+      const int sign = (g < 0) == (b < 0) ? 1 : -1;
+      if (a > 300) return beside<L>{about(p, 400), p, sign};
+      const Ball value = p * logistic_gradient(1, number<Ball>(a), number<Ball>(a));
+      return a > 2 ? beside<L>{value, p, sign} : beside<L>{value, scaled(p, -1), a < 0 ? -sign : sign};
+    } else {
+      const Ball x = number<Ball>(cut(a));
+      const Ball one = number<Ball>(1);
+      const Ball e = exponential(number<Ball>(-magnitude_of(x.hi)));
+      const mask_of<R> negative = a < 0;
+      const Ball d = one + e;
+      const Ball n = select(negative, d + x, one + e * (one + x));
+      return p * select(negative, e, one) * grown(n / (d * d), cut_error(a));
+    }
+  }
+};
+template <>
+struct body64<ops::swiglu_backward_a> : by_formula<swiglu_backward_a64> {};
+
+// Binary64: p Phi(a), p phi(a), of gelu64 and gelu_gradient64, p = a b or g b as above. Where a > 39, Phi and phi are 1 but for less than 2^-1090; below
+// -54 results are less than 2^-1075, of p below 2^2048 from -67 on.
+struct geglu64 : gate64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R a, R b) {
+    return is_regular_pair(a, b) & (a >= -54);
+  }
+  template <class R>
+  REPDL_HD static R special(R a, R b) {
+    const mask_of<R> vanishes = (a < -54) & ((a == -infinity) | (magnitude_of(b) < infinity));
+    return canonical_of((vanishes ? math<R>::all(-0.0) : a) * b);
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R a, R b) {
+    using Ball = dd_ball<R>;
+    const normal_terms<R> n(a > 39 ? math<R>::all(39) : a);
+    const Ball half_tail = scaled(n.t.value, -1);
+    const mask_of<R> is_tail = (n.t.near == 0) & (a < 0);
+    const Ball phi = select(n.t.near, n.near(), number<Ball>(1) - n.density() * half_tail);
+    const significand<R> x = significand_of(a);
+    const R k = is_tail ? n.e.k : math<R>::all(0);
+    return round_product(b, number<Ball>(x.m) * select(is_tail, n.e.m * half_tail, phi), k + x.k);
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double a, double b) {
+    constexpr int L = limbs_of_ball<Ball>;
+    const int sign = (a < 0) == (b < 0) ? 1 : -1;
+    const ball<L> p = number<L>(a) * number<L>(b);
+    if (a > 60) return beside<L>{about(p, 2048), p, -sign};
+    const ball<L> value = p * normal_distribution<L>(a);
+    return a > 1 ? beside<L>{value, p, -sign} : beside<L>{value, scaled(p, -1), a < 0 ? -sign : sign};
+  }
+};
+template <>
+struct body64<ops::geglu> : by_formula<geglu64> {};
+
+struct geglu_backward_a64 : gate64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R a, R b) {
+    return is_regular_pair(g, b) & (a != 0) & (a >= -67) & (a < infinity);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R a, R b) {
+    const R sign = a < gelu_gradient64::root ? math<R>::all(-1) : math<R>::all(1);
+    const mask_of<R> vanishes = (a == -infinity) | ((a < -67) & is_regular_pair(g, b));
+    const R half = part_of_product(g, b, 0.5);
+    const R limit = vanishes ? nothing_of(g, b) : a == 0 ? half : g * b;
+    return a == a ? canonical_of(sign * limit) : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R a, R b) {
+    const scaled_ball<R> phi = gelu_gradient64::factor(a > 39 ? math<R>::all(39) : a < -39 ? math<R>::all(-39) : a);
+    const significand<R> x = significand_of(b);
+    const decided_lanes<R> r = round_product(g, phi.m * number<dd_ball<R>>(x.m), phi.k + x.k);
+    return {r.value, static_cast<mask_of<R>>(r.decided & (a >= -39))};
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double g, double a, double b) {
+    constexpr int L = limbs_of_ball<Ball>;
+    const int sign = (g < 0) == (b < 0) ? 1 : -1;
+    const ball<L> p = number<L>(g) * number<L>(b);
+    if (a > 60) return beside<L>{about(p, 2048), p, sign};
+    const beside<L> half = gelu_gradient64::about_half(p, a, sign);
+    return a > 2 ? beside<L>{half.value, p, sign} : half;
+  }
+};
+template <>
+struct body64<ops::geglu_backward_a> : by_formula<geglu_backward_a64> {};
+
+// Binary64: one product.
+template <>
+struct body64<ops::reglu> {
+  template <class R>
+  REPDL_HD static R lanes(R a, R b) {
+    return gate64::canonical_of((a <= 0 ? math<R>::all(0) : a) * b);
+  }
+  REPDL_HD static double eval(double a, double b) { return lanes(a, b); }
+};
+template <>
+struct body64<ops::reglu_backward_a> {
+  template <class R>
+  REPDL_HD static R lanes(R g, R a, R b) {
+    const R product = g * b;
+    return a <= 0 ? math<R>::all(0) : gate64::canonical_of(product);
+  }
+  REPDL_HD static double eval(double g, double a, double b) { return lanes(g, a, b); }
 };
 
 }  // namespace REPDL_ISA

@@ -46,6 +46,7 @@
 
 #include "librepdl/ops/elementwise/activation.hpp"
 #include "librepdl/ops/elementwise/basic.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/remainder.hpp"
 #include "librepdl/ops/elementwise/sums.hpp"
 
@@ -340,6 +341,371 @@ template <>
 struct body<ops::fmod_backward_y> : whole_division_gradient<false> {};
 template <>
 struct body<ops::remainder_backward_y> : whole_division_gradient<true> {};
+
+// -------------------------------------------------------------------------------------------------------- binary64
+//
+// Balls. Every value is a product of numbers, or a quotient N / D of sums and products of numbers. In multi-limb balls these are exact, of
+// fewer than 1024 bits: products are rounded there, ties included, and quotients compared with a border exactly. Sums of numbers far
+// apart are no exception: see term_beside.
+//
+// Where every operand is finite and not 0, and no sum is 0, the formula holds. Elsewhere zeros, infinities and NaN are those of the plain formula,
+// whose results do not change if a number other than 0 becomes 1 with its sign: so nothing overflows or underflows.
+
+// b, as a term beside a != 0: in sums a + b, and squares a^2 + b^2. In multi-limb balls, if |b| < |a| 2^-128, a number of that magnitude and
+// of b's sign, so that a + b has fewer than 256 bits, a^2 + b^2 fewer than 512.
+//
+// The result is the same. Without b the value would be q, and it is q (1 + d), |d| < 2^-127 for sums, 2^-254 for squares (the product with
+// 2^-128 may be rounded among subnormal numbers: by a quarter at most, if b is less), the sign of d being the same for either b. Let m be a
+// border of rounding, of 54 bits at most, q/2 < m < 2 q, as others are far. With q = N / D, N - m D is 0, or at least a unit of N's or of
+// m D's last place. In sums N = g a, D = 1, or N = g, D = a, or N = g x, D = y with x for a; in squares N = g a, D = b^2, or N = g, D = a: so q is m,
+// or 2^-108 |q| from it in sums, 2^-161 |q| in squares, and the value is on the side of m that q and the sign of d say.
+template <class Ball, class R>
+REPDL_HD Ball term_beside(R b, R a) {
+  if constexpr (is_multi_limb<Ball>) {
+    const double least = 0x1p-128 * magnitude_of(a);
+    if (b != 0 && magnitude_of(b) < least) return scaled(number<Ball>(copy_sign(magnitude_of(a), b)), -128);
+  }
+  return number<Ball>(b);
+}
+
+// g s, for an s that is exact, if its bound does not say that nothing is known: the sum of two exact products, which decides ties. The second
+// one, where it is too small to have a low part: within 2^-52 of itself and 2^-1010.
+template <class R>
+REPDL_HD dd_ball<R> times(R g, const dd_ball<R>& s) {
+  using Ball = dd_ball<R>;
+  const R rough = g * s.lo;
+  const mask_of<R> small = (magnitude_of(rough) < 0x1p-900) & (s.lo != 0);
+  const Ball bounded{rough, math<R>::all(0), 0x1p-52 * magnitude_of(rough) + 0x1p-1010};
+  const Ball second = select(small, bounded, number<Ball>(g) * number<Ball>(s.lo));
+  return grown(number<Ball>(g) * number<Ball>(s.hi) + second, magnitude_of(g) * s.error);
+}
+template <int L>
+REPDL_HD ball<L> times(double g, const ball<L>& s) {
+  return number<L>(g) * s;
+}
+
+// g / (2 y): one division. 2 y is exact, or else g / 2, unless it is subnormal, where |y| >= 2^1023 and the result is a zero either way.
+template <>
+struct body64<ops::sqrt_backward> {
+  template <class R>
+  REPDL_HD static R lanes(const R& g, const R& y) {
+    const mask_of<R> large = magnitude_of(y) >= 0x1p1023;
+    return canonical_of((large ? 0.5 * g : g) / (large ? y : 2 * y));
+  }
+  REPDL_HD static double eval(double g, double y) { return lanes(g, y); }
+};
+
+struct log1p_backward64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x) {
+    return is_finite_not_zero(g) & (magnitude_of(x) < infinity) & (x != -1);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x) {
+    return canonical_of(g / (1 + x));
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R x) {
+    const R one = math<R>::all(1);
+    const mask_of<R> large = magnitude_of(x) > 1;
+    const Ball sum = number<Ball>(large ? x : one) + term_beside<Ball>(large ? one : x, large ? x : one);
+    return quotient_of(number<Ball>(g), sum);
+  }
+};
+template <>
+struct body64<ops::log1p_backward> : by_formula<log1p_backward64> {};
+
+struct rsqrt_backward64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R y) {
+    return is_finite_not_zero(g) & is_finite_not_zero(y);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R y) {
+    const R unit = as_factor(y);
+    return canonical_of(-as_factor(g) * unit * unit * unit);
+  }
+  template <class Ball, class R>
+  REPDL_HD static Ball formula(R g, R y) {
+    return scaled((number<Ball>(-g) * number<Ball>(y)) * (number<Ball>(y) * number<Ball>(y)), -1);
+  }
+};
+template <>
+struct body64<ops::rsqrt_backward> : by_formula<rsqrt_backward64> {};
+
+struct reciprocal_backward64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R y) {
+    return is_finite_not_zero(g) & is_finite_not_zero(y);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R y) {
+    const R unit = as_factor(y);
+    return canonical_of(-as_factor(g) * unit * unit);
+  }
+  template <class Ball, class R>
+  REPDL_HD static Ball formula(R g, R y) {
+    return times(-g, number<Ball>(y) * number<Ball>(y));
+  }
+};
+template <>
+struct body64<ops::reciprocal_backward> : by_formula<reciprocal_backward64> {};
+
+// g (a + b), of which a row says what they are. a + b = 0 is +0.
+template <class R>
+struct sum_gradient_terms {
+  R g, a, b;
+};
+template <class Row, class... X>
+concept has_terms = requires(const X&... x) {
+  Row::of(x...);
+};
+template <class Row>
+struct sum_gradient64 {
+  template <class R, class... X>
+  requires has_terms<Row, R, X...> REPDL_HD static mask_of<R> plain(const R& g, const X&... x) {
+    const sum_gradient_terms<R> t = Row::of(g, x...);
+    return is_finite_not_zero(t.g) & (magnitude_of(t.a) < infinity) & (magnitude_of(t.b) < infinity) & (t.a != -t.b);
+  }
+  template <class R, class... X>
+  REPDL_HD static R special(const R& g, const X&... x) {
+    const sum_gradient_terms<R> t = Row::of(g, x...);
+    const mask_of<R> finite = (magnitude_of(t.a) < infinity) & (magnitude_of(t.b) < infinity);
+    const R below = t.a < -t.b ? math<R>::all(-1) : math<R>::all(0);
+    const R sign = t.a > -t.b ? math<R>::all(1) : below;
+    return canonical_of(t.g * (finite ? sign : t.a + t.b));
+  }
+  template <class Ball, class R, class... X>
+  REPDL_HD static Ball formula(const R& g, const X&... x) {
+    const sum_gradient_terms<R> t = Row::of(g, x...);
+    const mask_of<R> swapped = magnitude_of(t.a) < magnitude_of(t.b);
+    const R larger = swapped ? t.b : t.a;
+    return times(t.g, number<Ball>(larger) + term_beside<Ball>(swapped ? t.a : t.b, larger));
+  }
+};
+struct expm1_backward_terms {
+  template <class R>
+  REPDL_HD static sum_gradient_terms<R> of(R g, R y) {
+    return {g, y, math<R>::all(1)};
+  }
+};
+template <>
+struct body64<ops::expm1_backward> : by_formula<sum_gradient64<expm1_backward_terms>> {};
+struct lerp_backward_x_terms {
+  template <class R>
+  REPDL_HD static sum_gradient_terms<R> of(R g, R weight) {
+    return {g, -weight, math<R>::all(1)};
+  }
+};
+template <>
+struct body64<ops::lerp_backward_x> : by_formula<sum_gradient64<lerp_backward_x_terms>> {};
+struct lerp_scalar_backward_x_terms {
+  template <class R>
+  REPDL_HD static sum_gradient_terms<R> of(R g, const parameters& p) {
+    return {g, math<R>::all(-p.value[0]), math<R>::all(1)};
+  }
+};
+template <>
+struct body64<ops::lerp_scalar_backward_x> : by_formula<sum_gradient64<lerp_scalar_backward_x_terms>> {};
+struct lerp_backward_weight_terms {
+  template <class R>
+  REPDL_HD static sum_gradient_terms<R> of(R g, R x, R end) {
+    return {g, end, -x};
+  }
+};
+template <>
+struct body64<ops::lerp_backward_weight> : by_formula<sum_gradient64<lerp_backward_weight_terms>> {};
+
+// factor g x / y^2, the factor a number.
+struct over_square64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R factor, R g, R x, R y) {
+    return is_finite_not_zero(factor) & is_finite_not_zero(g) & is_finite_not_zero(x) & is_finite_not_zero(y);
+  }
+  template <class R>
+  REPDL_HD static R special(R factor, R g, R x, R y) {
+    const R unit = as_factor(y);
+    return canonical_of(as_factor(factor) * as_factor(g) * as_factor(x) / (unit * unit));
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R factor, R g, R x, R y) {
+    return quotient_of(number<Ball>(factor) * (number<Ball>(g) * number<Ball>(x)), number<Ball>(y) * number<Ball>(y));
+  }
+};
+struct div_backward_y64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x, R y) {
+    return over_square64::plain(math<R>::all(-1), g, x, y);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x, R y) {
+    return over_square64::special(math<R>::all(-1), g, x, y);
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R x, R y) {
+    return quotient_of(number<Ball>(-g) * number<Ball>(x), number<Ball>(y) * number<Ball>(y));
+  }
+};
+template <>
+struct body64<ops::div_backward_y> : by_formula<div_backward_y64> {};
+struct addcdiv_backward_z64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R y, R z, const parameters& p) {
+    return over_square64::plain(math<R>::all(-p.value[0]), g, y, z);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R y, R z, const parameters& p) {
+    return over_square64::special(math<R>::all(-p.value[0]), g, y, z);
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R y, R z, const parameters& p) {
+    return over_square64::formula<Ball>(math<R>::all(-p.value[0]), g, y, z);
+  }
+};
+template <>
+struct body64<ops::addcdiv_backward_z> : by_formula<addcdiv_backward_z64> {};
+
+struct xlogy_backward_y64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x, R y) {
+    return is_finite_not_zero(g) & is_finite_not_zero(x) & is_finite_not_zero(y);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x, R y) {
+    return canonical_of(as_factor(g) * as_factor(x) / as_factor(y));
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R x, R y) {
+    return quotient_of(number<Ball>(g) * number<Ball>(x), number<Ball>(y));
+  }
+};
+template <>
+struct body64<ops::xlogy_backward_y> : by_formula<xlogy_backward_y64> {};
+struct hypot_backward64 : xlogy_backward_y64 {
+  template <class R>
+  REPDL_HD static R special(R g, R x, R r) {
+    return r == 0 ? math<R>::all(0) : xlogy_backward_y64::special(g, x, r);
+  }
+};
+template <>
+struct body64<ops::hypot_backward> : by_formula<hypot_backward64> {};
+
+// g a / (a^2 + b^2), a != 0.
+struct inverse_gradient64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R a, R b) {
+    return is_finite_not_zero(g) & is_finite_not_zero(a) & (magnitude_of(b) < infinity);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R a, R b) {
+    const R p = as_factor(a);
+    const R q = as_factor(b);
+    return (a == 0) & (b == 0) ? math<R>::all(0) : canonical_of(as_factor(g) * p / (p * p + q * q));
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R a, R b) {
+    const mask_of<R> swapped = magnitude_of(a) < magnitude_of(b);
+    const R larger = swapped ? b : a;
+    const Ball p = number<Ball>(larger);
+    const Ball q = term_beside<Ball>(swapped ? a : b, larger);
+    return quotient_of(number<Ball>(g) * number<Ball>(a), p * p + q * q);
+  }
+};
+struct atan2_backward_y64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R y, R x) {
+    return inverse_gradient64::plain(g, x, y);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R y, R x) {
+    return inverse_gradient64::special(g, x, y);
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R y, R x) {
+    return inverse_gradient64::formula<Ball>(g, x, y);
+  }
+};
+template <>
+struct body64<ops::atan2_backward_y> : by_formula<atan2_backward_y64> {};
+struct atan2_backward_x64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R y, R x) {
+    return inverse_gradient64::plain(-g, y, x);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R y, R x) {
+    return inverse_gradient64::special(-g, y, x);
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R y, R x) {
+    return inverse_gradient64::formula<Ball>(-g, y, x);
+  }
+};
+template <>
+struct body64<ops::atan2_backward_x> : by_formula<atan2_backward_x64> {};
+
+// floor(x / y), or where Up and `up` the next whole number if that is not x / y, for x >= y > 0; known for x / y < 2^100 and numbers in the
+// middle. t = RN(x / y), or from the nearest whole number to that, and r = x - t y; then n nearest to r / y, s = r - n y; t + n is
+// the floor or one more, as s >= 0 or s < 0.
+//
+// t y and n y are exact as double-doubles, r and s as numbers: with y = Y 2^b, Y >= 2^52, and d = 1, or the last place of t if that is more, r is a
+// multiple of d 2^b, because t y is one and x is one: where d > 1, x's last place is more than 2^-53 t y (1 - 2^-53) >= 2^50 d 2^b, and where
+// d = 1, x >= y. |r| <= (3/4) d y (half of d for the nearest to a quotient that is itself within 1/4), or in units of d 2^b less than Y; so
+// r is a number. x and the high part of t y are, t = 1 included, within a factor of 2 of each other: their difference is exact, and
+// less the low part it is r. |r / y| < d < 2^49, and s is likewise a multiple of 2^b and |s| <= (3/4) y.
+template <bool Up, class R>
+REPDL_HD dd_ball<R> whole_quotient_ball(R x, R y, mask_of<R> up) {
+  const auto rest = [&](R of, R t) {
+    const double_word<R> p = two_prod(t, y);
+    return (of - p.hi) - p.lo;
+  };
+  const R quotient = x / y;
+  const R t = quotient < 0x1p52 ? (quotient + 0x1p52) - 0x1p52 : quotient;
+  const R r = rest(x, t);
+  const R n = nearest(r / y);
+  const R s = rest(r, n);
+  R whole = n - (s < 0 ? math<R>::all(1) : math<R>::all(0));
+  if constexpr (Up) whole = whole + (up & (s != 0) ? math<R>::all(1) : math<R>::all(0));
+  const double_word<R> sum = two_sum(t, whole);
+  const mask_of<R> known = (quotient < 0x1p100) & is_in_middle(x) & is_in_middle(y);
+  return {sum.hi, sum.lo, known ? math<R>::all(0) : math<R>::all(infinity)};
+}
+// -g times the whole quotient; in multi-limb balls that is (|x| - r) / |y|, or (|x| + (|y| - r)) / |y|, as above: |x| >= |y| here, and
+// |y| - r is a number, because it is a multiple of |y|'s last place.
+template <bool Floor>
+struct whole_division_gradient64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x, R y) {
+    return is_finite_not_zero(g) & is_finite_not_zero(x) & is_finite_not_zero(y) & (magnitude_of(x) >= magnitude_of(y));
+  }
+  // |x| < |y|: a zero, or floor is -1. |y| may be infinite then.
+  template <class R>
+  REPDL_HD static R special(R g, R x, R y) {
+    const R sign = copy_sign(math<R>::all(1), x) * copy_sign(math<R>::all(1), y);
+    R small = 0.0 * sign;
+    if constexpr (Floor) small = (sign < 0) & (x != 0) ? math<R>::all(-1) : small;
+    const R whole = magnitude_of(x) < magnitude_of(y) ? small : as_factor(x) / as_factor(y);
+    return canonical_of(-g * whole);
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R x, R y) {
+    const mask_of<R> differ = has_sign(x) != has_sign(y);
+    const R a = magnitude_of(x);
+    const R b = magnitude_of(y);
+    const R factor = differ ? g : -g;
+    if constexpr (is_multi_limb<Ball>) {
+      const double r = remainder_magnitude<double>(x, y);
+      const double rest = Floor && differ && r != 0 ? b - r : -r;
+      return quotient_of(times(factor, number<Ball>(a) + term_beside<Ball>(rest, a)), number<Ball>(b));
+    } else {
+      return times(factor, whole_quotient_ball<Floor>(a, b, differ));
+    }
+  }
+};
+template <>
+struct body64<ops::fmod_backward_y> : by_formula<whole_division_gradient64<false>> {};
+template <>
+struct body64<ops::remainder_backward_y> : by_formula<whole_division_gradient64<true>> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -34,6 +34,7 @@
 // the narrow formats.
 #pragma once
 
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/logarithm.hpp"
 
 namespace repdl::ops {
@@ -85,6 +86,23 @@ struct body<ops::log> {
     return with_pole<T>(v, 0, core::sum<T>(core::reduce(static_cast<double>(v))).hi);
   }
 };
+
+// Binary64. ln x is transcendental for x != 1: no midpoints.
+struct log64 : logarithm64 {
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    const logarithm64_parts<R> a = logarithm64_of(x);
+    const double_word<R> s = fast_two_sum(a.k * ln2_parts[0], a.k * ln2_parts[1]);
+    const double_word<R> power = fast_two_sum(s.hi, s.lo + a.k * ln2_parts[2]);
+    return round_ball(dd_ball<R>{power.hi, power.lo, magnitude_of(a.k) * 0x1p-94} + a.log);
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    return logarithm(number<Ball>(x));
+  }
+};
+template <>
+struct body64<ops::log> : by_formula<log64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -21,8 +21,10 @@
 // the narrow formats.
 #pragma once
 
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/exp.hpp"
 #include "librepdl/ops/elementwise/logarithm.hpp"
+#include "librepdl/ops/elementwise/sigmoid.hpp"
 
 namespace repdl::ops {
 struct log_sigmoid;
@@ -53,6 +55,39 @@ struct body<ops::log_sigmoid> {
     return from_bits<T>(v != v ? format<T>::nan : r);
   }
 };
+
+// Binary64. With a = e^-|x| and l = ln(1 + a): -l, or -(|x| + l) for x < 0. Where a < 2^-190, l is a (1 - 2^-191) or more: for x > 0 its power of 2 is
+// left to rounding, and below -745.2 |x| + l rounds to |x|. x > 745.2: less than 2^-1075. No midpoints.
+struct log_sigmoid64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return magnitude_of(x) <= 745.2;
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R far = x > 0 ? math<R>::all(-0.0) : x;
+    return x == x ? far : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const scaled_ball<R> a = scaled_exponential(number<Ball>(-magnitude_of(x)));
+    const mask_of<R> small = a.k < -191;
+    const Ball beside = sigmoid64::beside_one(a);
+    const Ball l = select(small, beside, logarithm_1p(beside));
+    const decided_lanes<R> sum = round_ball(number<Ball>(x < 0 ? -x : math<R>::all(0)) + l);
+    const decided_lanes<R> scaled = round_scaled(grown(a.m, math<R>::all(0x1p-189)), a.k);
+    const mask_of<R> stays = small & (x > 0);
+    return {-(stays ? scaled.value : sum.value), stays ? scaled.decided : sum.decided};
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    const Ball l = logarithm_1p(exponential(number<Ball>(-magnitude_of(x))));
+    return x < 0 ? number<Ball>(x) - l : negated(l);
+  }
+};
+template <>
+struct body64<ops::log_sigmoid> : by_formula<log_sigmoid64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

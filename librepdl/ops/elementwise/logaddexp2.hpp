@@ -70,5 +70,23 @@ struct body<ops::logaddexp2> {
   }
 };
 
+// Binary64. 2^-1076 / ln 2 < 2^-1075. The theorems and the part next to which the result may be are those above.
+struct logaddexp2_64 : logarithm_of_sum64<2> {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, R y) {
+    return (magnitude_of(x - y) <= 1076) & (x != y);
+  }
+  template <class R>
+  REPDL_HD static R special(R x, R y) {
+    return x == y ? x + 1.0 : at_limit(x, y);
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double x, double y) {
+    return logaddexp2_formula{x > y ? x : y, x > y ? y : x}.eval<limbs_of_ball<Ball>>();
+  }
+};
+template <>
+struct body64<ops::logaddexp2> : by_formula<logaddexp2_64> {};
+
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

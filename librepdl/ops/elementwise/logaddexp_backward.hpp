@@ -22,6 +22,7 @@
 #pragma once
 
 #include "librepdl/num/formula.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/exp.hpp"
 #include "librepdl/ops/elementwise/exp2.hpp"
 #include "librepdl/ops/elementwise/pow.hpp"
@@ -106,6 +107,57 @@ template <>
 struct body<ops::logaddexp_backward> : share_body<0> {};
 template <>
 struct body<ops::logaddexp2_backward> : share_body<2> {};
+
+// Binary64. g / (1 + e) or g e / (1 + e), e = b^-|d|. Below d = -40 (base 2: -56) the result is g (1 - 2^-56) or more, and rounds to g: half of
+// the distance to its neighbour is at least 2^-54 of it. Above 1455 (2099) it is less than 2^1024 b^-d < 2^-1075. d = 0: half of g.
+//
+// Last tier: as above, and in base 2 of a whole d >= 60 the result is next to D = g 2^-d, which may be a midpoint of subnormal numbers; the rest has
+// the sign of -g. Where d is not whole, 2^-d is 2^-1075 of itself or more from such a power, and 2048 bits tell.
+template <int base>
+struct share64 {
+  static constexpr double least = base == 2 ? -56 : -40, most = base == 2 ? 2099 : 1455;
+
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x, R y) {
+    const R d = y - x;
+    return (g != 0) & (magnitude_of(g) < infinity) & (d >= least) & (d <= most) & (d != 0);
+  }
+  // Of operands that are not finite the formula; finite ones may have a difference that is not.
+  template <class R>
+  REPDL_HD static R special(R g, R x, R y) {
+    const R d = y - x;
+    const mask_of<R> last = (d > most) & ((magnitude_of(x) == infinity) | (magnitude_of(y) == infinity));
+    const R beyond = d > most ? copy_sign(math<R>::all(0), g) : g;
+    const R limit = d == 0 ? 0.5 * g : beyond;
+    const R of_infinity = last ? nan_of<R>() : g;
+    const R r = magnitude_of(g) == infinity ? of_infinity : limit;
+    return (g == g) & (d == d) ? r : nan_of<R>();
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R x, R y) {
+    if constexpr (is_multi_limb<Ball>) {
+      constexpr int L = limbs_of_ball<Ball>;
+      beside<L> r = share_formula<base>{g, x, y}.template eval<L>();
+      const dd d = two_sum(y, -x);
+      if (base == 2 && d.hi >= 60 && d.lo == 0 && nearest(d.hi) == d.hi) {
+        r.part = scaled(number<Ball>(g), -static_cast<std::int64_t>(d.hi));
+        r.rest = g < 0 ? 1 : -1;
+      }
+      return r;
+    } else {
+      Ball d = number<Ball>(y) - number<Ball>(x);
+      if constexpr (base == 2) d = d * ln2<Ball>();
+      const mask_of<R> positive = d.hi > 0;
+      const Ball one = number<Ball>(1);
+      const Ball e = exponential(select(positive, negated(d), d));
+      return number<Ball>(g) * select(positive, e, one) / (one + e);
+    }
+  }
+};
+template <>
+struct body64<ops::logaddexp_backward> : by_formula<share64<0>> {};
+template <>
+struct body64<ops::logaddexp2_backward> : by_formula<share64<2>> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -41,7 +41,7 @@
 // the narrow formats.
 #pragma once
 
-#include "librepdl/ops/elementwise/body.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 
 namespace repdl::ops {
 struct log2;
@@ -181,6 +181,79 @@ struct body<ops::log1p> {
                         double_of((bits_of(odd) & 0x7fffffffffffffff) | (bits_of(widen(x)) & 0x8000000000000000)));
   }
 };
+
+// Binary64. Subnormal numbers are multiplied by 2^54 first.
+template <class R>
+struct logarithm64_parts {
+  R k;
+  dd_ball<R> log;  // ln(1 + f), x = 2^k (1 + f)
+};
+template <class R>
+REPDL_HD logarithm64_parts<R> logarithm64_of(R x) {
+  const mask_of<R> subnormal = x < 0x1p-1022;
+  const reduced_logarithm<R> a = reduce_logarithm(double_word<R>{subnormal ? 0x1p54 * x : x, math<R>::all(0)});
+  const double_word<R> log = log1p_reduced<false>(a.f);
+  return {subnormal ? a.k - 54 : a.k, {log.hi, log.lo, 0x1p-73 * magnitude_of(log.hi)}};
+}
+// What a logarithm is where it is not plain: of x < 0 and NaN NaN, of 0 and infinity an infinity, of 1 0.
+struct logarithm64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x > 0) & (x < infinity) & (x != 1);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R limit = x == 0 ? math<R>::all(-infinity) : x == 1 ? math<R>::all(0) : x;
+    return x >= 0 ? limit : nan_of<R>();
+  }
+};
+// log2 x and log10 x are rational for powers of 2 and of 10 only, then whole numbers, which balls decide: no midpoints.
+struct log2_64 : logarithm64 {
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    const logarithm64_parts<R> a = logarithm64_of(x);
+    return round_ball(number<dd_ball<R>>(a.k) + a.log * constant<dd_ball<R>>(dd_log2_e));
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    return logarithm(number<Ball>(x)) / ln2<Ball>();
+  }
+};
+template <>
+struct body64<ops::log2> : by_formula<log2_64> {};
+struct log10_64 : logarithm64 {
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const logarithm64_parts<R> a = logarithm64_of(x);
+    return round_ball(number<Ball>(a.k) * constant<Ball>(dd_log10_2) + a.log * constant<Ball>(dd_log10_e));
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    return logarithm(number<Ball>(x)) * inverse_ln10<Ball>();
+  }
+};
+template <>
+struct body64<ops::log10> : by_formula<log10_64> {};
+
+// Of |x| < 2^-54, x - x^2/2 + ... rounds to x, as in expm1.hpp. Elsewhere transcendental.
+struct log1p_64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x > -1) & (x < infinity) & (magnitude_of(x) >= 0x1p-54);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R limit = x == -1 ? math<R>::all(-infinity) : x;
+    return x >= -1 ? limit : nan_of<R>();
+  }
+  template <class Ball, class R>
+  REPDL_HD static Ball formula(R x) {
+    return logarithm_1p(number<Ball>(x));
+  }
+};
+template <>
+struct body64<ops::log1p> : by_formula<log1p_64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -18,7 +18,9 @@
 #pragma once
 
 #include "librepdl/num/formula.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/pow.hpp"
+#include "librepdl/ops/elementwise/sigmoid.hpp"
 #include "librepdl/ops/elementwise/sums.hpp"
 
 namespace repdl::ops {
@@ -137,6 +139,88 @@ struct body<ops::logaddexp> {
     return (a == a) & (b == b) ? m + 0x1p-300 : double_of(format<double>::nan);
   }
 };
+
+// x times what ln y is: an infinity, 0, NaN, or else its sign.
+template <class R>
+REPDL_HD R times_sign_of_logarithm(R x, R y) {
+  const R sign = y > 1 ? math<R>::all(1) : y == 1 ? math<R>::all(0) : math<R>::all(-1);
+  const R size = (y == 0) | (y == infinity) ? math<R>::all(infinity) : math<R>::all(1);
+  const R product = x * (sign * size);
+  return (y >= 0) & (product == product) ? product : nan_of<R>();
+}
+
+// Binary64. No midpoints, as above.
+struct xlogy64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, R y) {
+    return (x != 0) & (magnitude_of(x) < infinity) & (y > 0) & (y < infinity) & (y != 1);
+  }
+  template <class R>
+  REPDL_HD static R special(R x, R y) {
+    return (x == 0) & (y == y) ? math<R>::all(0) : times_sign_of_logarithm(x, y);
+  }
+  template <class Ball, class R>
+  REPDL_HD static Ball formula(R x, R y) {
+    return number<Ball>(x) * logarithm(number<Ball>(y));
+  }
+};
+template <>
+struct body64<ops::xlogy> : by_formula<xlogy64> {};
+
+// log_b(b^x + b^y), b = 2 or e (0): m + l, m the larger operand, l = log_b(1 + a) with a = b^-d, d the difference. Where l < 2^-1075, less
+// than half of the least number, m + l rounds to m, and to +0 where m = 0. Where a < 2^-190, ln(1 + a) is a (1 - 2^-191) or more: of m = 0 its
+// power of 2 is left to rounding, and other m, if they are large enough, are rounded alone.
+template <int base>
+struct logarithm_of_sum64 {
+  template <class R>
+  REPDL_HD static R at_limit(R x, R y) {
+    const R m = x > y ? x : y;
+    return (x == x) & (y == y) ? m + 0.0 : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x, R y) {
+    using Ball = dd_ball<R>;
+    const mask_of<R> ordered = x > y;
+    const Ball m = number<Ball>(ordered ? x : y);
+    const scaled_ball<R> a = scaled_exponential(in_base_e(number<Ball>(ordered ? y : x) - m));
+    const mask_of<R> small = a.k < -191;
+    const Ball beside = sigmoid64::beside_one(a);
+    const Ball l = select(small, beside, logarithm_1p(beside));
+    const decided_lanes<R> sum = round_ball(m + in_base(l));
+    const decided_lanes<R> scaled = round_scaled(in_base(grown(a.m, math<R>::all(0x1p-189))), a.k);
+    const mask_of<R> alone = small & (m.hi == 0);
+    return {alone ? scaled.value : sum.value, alone ? scaled.decided : sum.decided};
+  }
+
+ private:
+  template <class Ball>
+  REPDL_HD static Ball in_base_e(const Ball& x) {
+    if constexpr (base == 2) return x * ln2<Ball>();
+    return x;
+  }
+  template <class Ball>
+  REPDL_HD static Ball in_base(const Ball& x) {
+    if constexpr (base == 2) return x * constant<Ball>(dd_log2_e);
+    return x;
+  }
+};
+// e^-745.2 < 2^-1075. No midpoints, as above.
+struct logaddexp64 : logarithm_of_sum64<0> {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, R y) {
+    return magnitude_of(x - y) <= 745.2;
+  }
+  template <class R>
+  REPDL_HD static R special(R x, R y) {
+    return at_limit(x, y);
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x, double y) {
+    return logaddexp_formula{x > y ? x : y, x > y ? y : x}.eval<limbs_of_ball<Ball>>();
+  }
+};
+template <>
+struct body64<ops::logaddexp> : by_formula<logaddexp64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -128,5 +128,63 @@ struct body<ops::xlogy_backward_x> {
   }
 };
 
+// Binary64. As above: no midpoints, and zeros, infinities and NaN are those of g / x, g y, and of g times the sign of ln y.
+template <int base>
+struct log_backward64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x) {
+    return (g != 0) & (magnitude_of(g) < infinity) & (x != 0) & (magnitude_of(x) < infinity);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x) {
+    const R quotient = g / x;
+    return quotient == quotient ? quotient : nan_of<R>();
+  }
+  template <class Ball, class R>
+  REPDL_HD static Ball formula(R g, R x) {
+    if constexpr (base == 2) return number<Ball>(g) / (number<Ball>(x) * ln2<Ball>());
+    return number<Ball>(g) * inverse_ln10<Ball>() / number<Ball>(x);
+  }
+};
+template <>
+struct body64<ops::log2_backward> : by_formula<log_backward64<2>> {};
+template <>
+struct body64<ops::log10_backward> : by_formula<log_backward64<10>> {};
+
+struct exp2_backward64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R y) {
+    return log_backward64<2>::plain(g, y);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R y) {
+    const R product = g * y;
+    return product == product ? product : nan_of<R>();
+  }
+  template <class Ball, class R>
+  REPDL_HD static Ball formula(R g, R y) {
+    return number<Ball>(g) * number<Ball>(y) * ln2<Ball>();
+  }
+};
+template <>
+struct body64<ops::exp2_backward> : by_formula<exp2_backward64> {};
+
+struct xlogy_backward_x64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R, R y) {
+    return xlogy64::plain(g, y);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x, R y) {
+    return (x == 0) & (y <= 0) ? math<R>::all(0) : times_sign_of_logarithm(g, y);
+  }
+  template <class Ball, class R>
+  REPDL_HD static Ball formula(R g, R, R y) {
+    return xlogy64::formula<Ball>(g, y);
+  }
+};
+template <>
+struct body64<ops::xlogy_backward_x> : by_formula<xlogy_backward_x64> {};
+
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -20,6 +20,7 @@
 // Checked by tests/elementwise/several_test.cpp.
 #pragma once
 
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/logarithmic.hpp"
 
 namespace repdl::ops {
@@ -77,6 +78,51 @@ struct body<ops::logit> {
   }
 };
 
+// Binary64. ln t, t = z / (1 - z); next to 1/2 ln(1 + v), v = (2 z - 1) / (1 - z), whose numerator is exact: v in [-0.28, 0.39]. A bound e of t
+// counts at most 1.125 e / t, one of v 1.125 e / (1 + v) < 1.6 e (dd_functions.hpp); it is infinite where t is less than 2^-900. No midpoints.
+struct logit64 {
+  template <class R>
+  REPDL_HD static mask_of<R> above(R x, double eps) {
+    return (x > 0.5) & (1.0 - x < eps);
+  }
+  template <class R>
+  REPDL_HD static R cut(R x, double eps) {
+    return (x < eps) | above(x, eps) ? math<R>::all(eps) : x;
+  }
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, const parameters& p) {
+    const R z = cut(x, p.value[0]);
+    return (z > 0) & (z < 1) & (z != 0.5);
+  }
+  template <class R>
+  REPDL_HD static R special(R x, const parameters& p) {
+    const R z = cut(x, p.value[0]);
+    const R sign = above(x, p.value[0]) ? math<R>::all(-1) : math<R>::all(1);
+    const R pole = z == 0 ? math<R>::all(-infinity) : math<R>::all(infinity);
+    const R limit = z == 0.5 ? math<R>::all(0) : sign * pole;
+    return (z == 0.5) | (z == 0) | (z == 1) ? limit : nan_of<R>();
+  }
+  template <class Ball, class R>
+  REPDL_HD static Ball formula(R x, const parameters& p) {
+    const R z = cut(x, p.value[0]);
+    if constexpr (is_multi_limb<Ball>) {
+      const Ball log = logit_formula{z}.template eval<limbs_of_ball<Ball>>();
+      return above(x, p.value[0]) ? negated(log) : log;
+    } else {
+      const mask_of<R> middle = (z >= 0.42) & (z <= 0.58);
+      const Ball t = number<Ball>(middle ? 2.0 * z - 1.0 : z) / (number<Ball>(1) - number<Ball>(z));
+      reduced_logarithm<R> a = reduce_logarithm(value_of(t));
+      a = {{middle ? t.hi : a.f.hi, middle ? t.lo : a.f.lo}, middle ? math<R>::all(0) : a.k};
+      const double_word<R> log = join_logarithm<false>(a);
+      const R brought = 1.6 * (middle ? t.error : t.error / t.hi);
+      const Ball r{log.hi, log.lo, up(0x1p-72 * magnitude_of(log.hi) + brought)};
+      return select(above(x, p.value[0]), negated(r), r);
+    }
+  }
+};
+template <>
+struct body64<ops::logit> : by_formula<logit64> {};
+
 struct logit_gradient_formula {
   double g, x;
   template <int L>
@@ -126,6 +172,59 @@ struct body<ops::softshrink_backward> {
     const bool stops = (v >= -p.value[0]) & (v <= p.value[0]);
     return from_bits<T>(stops ? storage_of<T>{0} : to_bits(canonical(g)));
   }
+};
+
+// Binary64. g / (x (1 - x)): the quotient is compared with borders exactly, in balls as above. x (1 - x) has at most 53 + 1074 bits, times a
+// border 54 more: exact in 2048 bits.
+struct logit_backward64 {
+  template <class R>
+  REPDL_HD static mask_of<R> beyond(R x, const parameters& p) {
+    const R eps = math<R>::all(p.value[0]);
+    return (x < eps) | ((x > 0.5) & (1 - x < eps));
+  }
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x, const parameters& p) {
+    return (x > 0) & (x < 1) & (beyond(x, p) == 0) & (magnitude_of(g) > 0) & (magnitude_of(g) < infinity);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x, const parameters& p) {
+    const R zero = math<R>::all(0);
+    const R q = g / ((x == 0) | (x == 1) ? zero : math<R>::all(1));
+    return beyond(x, p) ? zero : (x >= 0) & (x <= 1) & (q == q) ? q : nan_of<R>();
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R g, R x, const parameters&) {
+    if constexpr (is_multi_limb<Ball>) {
+      return logit_gradient_formula{g, x}.template eval<limbs_of_ball<Ball>>();
+    } else {
+      return number<Ball>(g) / (number<Ball>(x) * (number<Ball>(1) - number<Ball>(x)));
+    }
+  }
+};
+template <>
+struct body64<ops::logit_backward> : by_formula<logit_backward64> {};
+
+// One addition, and a selection.
+template <>
+struct body64<ops::softshrink> {
+  template <class R>
+  REPDL_HD static R lanes(const R& x, const parameters& p) {
+    const R l = math<R>::all(p.value[0]);
+    const R inside = x == x ? math<R>::all(0) : nan_of<R>();
+    const R below = x < -l ? x + l : inside;
+    return x > l ? x - l : below;
+  }
+  REPDL_HD static double eval(double x, const parameters& p) { return lanes(x, p); }
+};
+template <>
+struct body64<ops::softshrink_backward> {
+  template <class R>
+  REPDL_HD static R lanes(const R& g, const R& x, const parameters& p) {
+    const R l = math<R>::all(p.value[0]);
+    const R kept = g == g ? g : nan_of<R>();
+    return (x >= -l) & (x <= l) ? math<R>::all(0) : kept;
+  }
+  REPDL_HD static double eval(double g, double x, const parameters& p) { return lanes(g, x, p); }
 };
 
 }  // namespace REPDL_ISA

@@ -59,6 +59,7 @@
 // Checked by tests/elementwise/pow_test.cpp against MPFR.
 #pragma once
 
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/body.hpp"
 #include "librepdl/ops/elementwise/exp.hpp"
 #include "librepdl/ops/elementwise/log.hpp"
@@ -286,6 +287,147 @@ struct body<ops::pow> {
     return pow_exact<T>(widen(x), widen(y), last_tier_bits);
   }
 };
+
+// ---- Binary64: x^y = e^(y ln x), and of its gradients c e^w, c of any magnitude.
+
+// Numbers beyond 2^52 are whole, infinities and NaN count as such; and those beyond 2^53 are even.
+template <class R>
+REPDL_HD mask_of<R> has_fraction(R y) {
+  const R a = magnitude_of(y);
+  const R steps = a < 0x1p52 ? a : math<R>::all(0x1p52);
+  return (steps + 0x1p52) - 0x1p52 != steps;
+}
+template <class R>
+REPDL_HD mask_of<R> is_odd_whole(R y) {
+  return (has_fraction(y) == 0) & has_fraction(0.5 * y);
+}
+// Half of the least number is not a number, but 0: y is asked, too.
+template <class R>
+REPDL_HD mask_of<R> is_even_whole(R y) {
+  return (has_fraction(y) == 0) & (has_fraction(0.5 * y) == 0);
+}
+
+// |x| = m 2^e, m in [1, 2), for a number x that is not 0.
+template <class R>
+struct binary_parts {
+  R m, e;
+};
+template <class R>
+REPDL_HD binary_parts<R> binary_parts_of(R x) {
+  const R a = magnitude_of(x);
+  const mask_of<R> subnormal = a < 0x1p-1022;
+  const auto bits = math<R>::to_bits(subnormal ? 0x1p64 * a : a);
+  const R e = math<R>::from_bits((bits >> 52) | 0x4330000000000000) - (0x1p52 + 1023);
+  const R m = math<R>::from_bits((bits & 0xfffffffffffff) | 0x3ff0000000000000);
+  return {m, subnormal ? e - 64.0 : e};
+}
+
+// ln x of any number x > 0, within 2^-83 of itself as logarithm<true>, which takes normal ones: |k| <= 1075.
+template <class R>
+REPDL_HD dd_ball<R> precise_logarithm(R x) {
+  const binary_parts<R> parts = binary_parts_of(x);
+  reduced_logarithm<R> a = reduce_logarithm(double_word<R>{parts.m, math<R>::all(0)});
+  a.k = a.k + parts.e;
+  const double_word<R> z = join_logarithm<true>(a);
+  return {z.hi, z.lo, 0x1p-83 * magnitude_of(z.hi)};
+}
+// y as a factor of ln x, x != 1, whose magnitude is in [2^-54, 2^10]: beyond 2^200 any y makes more than 2^146, which is out of every range;
+// below 2^-200 it is a ball around 0, so that products do not underflow.
+template <class R>
+REPDL_HD dd_ball<R> power_ball(R y) {
+  const R a = magnitude_of(y);
+  const mask_of<R> small = a < 0x1p-200;
+  const R limited = a < 0x1p200 ? y : copy_sign(math<R>::all(0x1p200), y);
+  return {small ? math<R>::all(0) : limited, math<R>::all(0), small ? a : math<R>::all(0)};
+}
+
+// RN(c 2^k), c in [1/4, 2^8], k whole: beyond 2^1095 it is an infinity, below 2^-1095 a zero. Of an exact c it is hi, where it is normal, ties
+// included.
+template <class R>
+REPDL_HD decided_lanes<R> round_limited(const dd_ball<R>& c, R k) {
+  const R n = magnitude_of(k) < 1095 ? k : copy_sign(math<R>::all(1095), k);
+  const decided_lanes<R> r = round_scaled(c, n);
+  const mask_of<R> exact = (c.error == 0) & (magnitude_of(k) <= 1000);
+  return {exact ? c.hi * power_of(n) : r.value, static_cast<mask_of<R>>(exact | r.decided)};
+}
+// c p, and c exactly where p is exactly 1.
+template <class R>
+REPDL_HD dd_ball<R> multiplied(const dd_ball<R>& c, const dd_ball<R>& p) {
+  return select((p.hi == 1) & (p.lo == 0) & (p.error == 0), c, c * p);
+}
+// RN(c 2^k e^w), c in [1/2, 2^7], k whole, |k| < 2^12; `scaled` makes c m of m. Where |w| > 760, e^w is 2^n, n = w / ln 2 beyond 1096, within a
+// factor of 2: the result is an infinity or zero if |k + n| >= 1095, else undecided.
+template <class R, class Scaled>
+REPDL_HD decided_lanes<R> round_scaled_power(const Scaled& scaled, R k, const dd_ball<R>& w) {
+  const mask_of<R> far = magnitude_of(w.hi) > 760;
+  const scaled_ball<R> e = scaled_exponential(select(far, number<dd_ball<R>>(0.0), w));
+  const R total = k + (far ? w.hi * dd_log2_e.hi : e.k);
+  const decided_lanes<R> r = round_limited(scaled(e.m), total);
+  return {r.value, static_cast<mask_of<R>>(far ? magnitude_of(total) >= 1095 : r.decided)};
+}
+template <class R>
+REPDL_HD decided_lanes<R> round_with_power(const dd_ball<R>& c, R k, const dd_ball<R>& w) {
+  return round_scaled_power([&](const dd_ball<R>& m) { return multiplied(c, m); }, k, w);
+}
+// RN(c 2^k |x|^n), -2 <= n <= 4, c in [1, 4).
+template <class R>
+REPDL_HD decided_lanes<R> round_with_whole_power(const dd_ball<R>& c, R k, R x, int n) {
+  const binary_parts<R> parts = binary_parts_of(x);
+  dd_ball<R> p = number<dd_ball<R>>(1.0);
+  for (int i = n < 0 ? -n : n; i != 0; --i) p = p * number<dd_ball<R>>(parts.m);
+  const dd_ball<R> v = n < 0 ? select(p.hi == 1, c, c / p) : multiplied(c, p);
+  return round_limited(v, k + static_cast<double>(n) * parts.e);
+}
+
+// First tier: |y ln x| <= 760 with an error below 2^-73, and e^w to 2^-70. What is exact, or a midpoint (of subnormal numbers, too), pow_dyadic
+// finds: its theorem (pow_exact.hpp) holds for operands and results of 53 bits as it is. So balls meet only values that are no midpoints; results
+// next to 1 they see as 1. |y ln x| > 800 is out of range, and pow_estimate knows it within a relative 2^-13.
+struct pow64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, R y) {
+    const R base = magnitude_of(x);
+    return (base < infinity) & (base != 0) & (base != 1) & (magnitude_of(y) < infinity) & (y != 0) &
+           ((x > 0) | (has_fraction(y) == 0));
+  }
+  // pow_special's
+  template <class R>
+  REPDL_HD static R special(R x, R y) {
+    const R zero = math<R>::all(0), one = math<R>::all(1);
+    const R base = magnitude_of(x);
+    const mask_of<R> is_number = magnitude_of(y) < infinity;
+    const mask_of<R> extreme = ((base == 0) | (base == infinity) | (is_number == 0)) & (base != 1);
+    const R limit = (base > 1) == (y > 0) ? math<R>::all(infinity) : zero;
+    const R power = with_sign_of_base(extreme ? limit : one, x, y);
+    const mask_of<R> nan = (x != x) | (y != y) | ((x < 0) & (base < infinity) & is_number & has_fraction(y));
+    const R other = nan ? nan_of<R>() : power;
+    return (y == 0) | (x == 1) ? one : other;
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x, R y) {
+    const dd_ball<R> w = power_ball(y) * precise_logarithm(magnitude_of(x));
+    const auto as_it_is = [](const dd_ball<R>& m) { return m; };
+    const decided_lanes<R> r = round_scaled_power(as_it_is, math<R>::all(0), w);
+    return {with_sign_of_base(r.value, x, y), r.decided};
+  }
+  REPDL_HD_CALL static decided_value<double> known(double x, double y) {
+    const double base = magnitude_of(x);
+    const double w = pow_estimate(base, y);
+    decided_value<double> r = pow_dyadic<double>(base, y);
+    if (!r.decided && magnitude_of(w) > 800) r = {w > 0 ? infinity : 0.0, true};
+    return {with_sign_of_base(r.value, x, y), r.decided};
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x, double y) {
+    const Ball power = pow_ball<limbs_of_ball<Ball>>(magnitude_of(x), y);
+    return (x < 0) & is_odd(y) ? negated(power) : power;
+  }
+  template <class R>
+  REPDL_HD static R with_sign_of_base(R power, R x, R y) {
+    return has_sign(x) & is_odd_whole(y) ? -power : power;
+  }
+};
+template <>
+struct body64<ops::pow> : by_formula<pow64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

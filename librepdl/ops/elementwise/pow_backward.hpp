@@ -249,5 +249,127 @@ struct body<ops::pow_backward_y> {
   }
 };
 
+// Binary64. g y = c 2^k, and x^(y - 1) = e^w with w = (y - 1) ln x as in pow.hpp. |w| > 3000 is out of range, as |g y| is in [2^-2148, 2^2048];
+// pow_estimate knows w within a relative 2^-13.
+//
+// Rational powers, which integers decide, as above: k <= 10, as |e| < 2^11, and k <= 5 if m > 1, as m < 2^53 (3^32 < 2^53 < 3^64). Where m^n >=
+// 2^64, m^n does not divide the odd part of g y, which is below 2^53 max(32, n): less than 2^64 for n < 2^11, and less than 3^n beyond.
+// Where y - 1 is inexact in binary64, k > 10, or |y| > 2^42; then x^(y - 1) is irrational, or m^n is such a large one: as |w| < 3100, x
+// is next to 1, m > 2^30. Other values are no midpoints; those next to g y / x, of small y, may be next to one: x^y > 1 says where.
+struct pow_backward_x64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x, R y) {
+    return (magnitude_of(g) < infinity) & (g != 0) & (magnitude_of(x) < infinity) & (x != 0) &
+           (magnitude_of(y) < infinity) & (y != 0) & ((x > 0) | (has_fraction(y) == 0));
+  }
+  // body<ops::pow_backward_x>::special's, and g of y = 1
+  template <class R>
+  REPDL_HD static R special(R g, R x, R y) {
+    const R zero = math<R>::all(0), one = math<R>::all(1);
+    const R base = magnitude_of(x);
+    const mask_of<R> is_number = magnitude_of(y) < infinity;
+    const mask_of<R> extreme = ((base == 0) | (base == infinity) | (is_number == 0)) & (base != 1);
+    const R limit = (base > 1) == (y > 1) ? math<R>::all(infinity) : zero;
+    const R power = extreme ? limit : one;
+    const mask_of<R> nan = (x != x) | ((x < 0) & (base < infinity) & is_number & has_fraction(y));
+    const R slope = y * (nan ? nan_of<R>() : turns(x, y) ? -power : power);  // g y may overflow beside 0
+    const R product = g * (y == 1 ? one : slope);
+    const R other = product == product ? product : nan_of<R>();
+    return y == 0 ? zero : other;
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x, R y) {
+    using Ball = dd_ball<R>;
+    const binary_parts<R> a = binary_parts_of(g), b = binary_parts_of(y);
+    const R base = magnitude_of(x);
+    const Ball w = (power_ball(y) - number<Ball>(1.0)) * precise_logarithm(base);
+    const Ball exponent = select(base == 1, number<Ball>(0.0), w);
+    const decided_lanes<R> r = round_with_power(number<Ball>(a.m) * number<Ball>(b.m), a.e + b.e, exponent);
+    return {signed_as(r.value, g, x, y), r.decided};
+  }
+  REPDL_HD_CALL static decided_value<double> known(double g, double x, double y) {
+    const double base = magnitude_of(x);
+    const bool unit = (base == 1) | (y == 1);
+    const double w = unit ? 0 : pow_estimate(base, y - 1);
+    if (magnitude_of(w) > 3000) return {signed_as(w > 0 ? infinity : 0.0, g, x, y), true};
+    rational_power power{0, 1, false};
+    if (!unit && !find_rational_power(base, y, power)) return {0, false};
+    return decide_together<double>(pow_slope_quotient{turns(x, y) ? -g : g, y, power}, 256);  // of 170 bits at most
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double g, double x, double y) {
+    constexpr int L = limbs_of_ball<Ball>;
+    const double base = magnitude_of(x);
+    const double turned = turns(x, y) ? -g : g;
+    const Ball value = pow_slope_formula{turned, base, y}.eval<L>();
+    const Ball part = number<Ball>(turned) * number<Ball>(y) / number<Ball>(base);
+    const bool grows = (y > 0) == (base > 1);
+    const bool positive = (turned > 0) == (y > 0);
+    return beside<L>{value, part, grows == positive ? 1 : -1};
+  }
+  // x^(y - 1) has the sign of x and that is a minus.
+  template <class R>
+  REPDL_HD static mask_of<R> turns(R x, R y) {
+    return has_sign(x) & (magnitude_of(y) < infinity) & is_even_whole(y);
+  }
+  // The result's, on its magnitude.
+  template <class R>
+  REPDL_HD static R signed_as(R magnitude, R g, R x, R y) {
+    const R v = copy_sign(magnitude, g);
+    return (y < 0) == turns(x, y) ? v : -v;
+  }
+};
+template <>
+struct body64<ops::pow_backward_x> : by_formula<pow_backward_x64> {};
+
+// g ln x = c 2^k, |ln x| being in [2^-54, 2^10]. No midpoints, as above.
+struct pow_backward_y64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x, R y) {
+    return (magnitude_of(g) < infinity) & (g != 0) & (x > 0) & (x < infinity) & (x != 1) & (magnitude_of(y) < infinity);
+  }
+  // body<ops::pow_backward_y>::special's
+  template <class R>
+  REPDL_HD static R special(R g, R x, R y) {
+    const R zero = math<R>::all(0), one = math<R>::all(1);
+    const mask_of<R> is_number = magnitude_of(y) < infinity;
+    const mask_of<R> extreme = ((x == infinity) | (is_number == 0)) & (x != 1) & (y != 0);
+    const R limit = (x > 1) == (y > 0) ? math<R>::all(infinity) : zero;
+    const R finite = x == 1 ? zero : x > 1 ? one : -one;
+    const R log = x == infinity ? x : finite;
+    const R gain = x == 0 ? math<R>::all(-infinity) : (extreme ? limit : one) * log;
+    const mask_of<R> nan = (x < 0) | (x != x) | ((y != y) & (x != 1));
+    const R product = g * gain;
+    const R other = nan | (product != product) ? nan_of<R>() : product;
+    return (x == 0) & (y >= 0) ? zero : other;
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x, R y) {
+    using Ball = dd_ball<R>;
+    const Ball log = precise_logarithm(x);
+    const binary_parts<R> a = binary_parts_of(g), b = binary_parts_of(log.hi);
+    const R s = power_of(-b.e);
+    const R turned = copy_sign(s, log.hi);
+    const Ball c = number<Ball>(a.m) * Ball{turned * log.hi, turned * log.lo, s * log.error};
+    const decided_lanes<R> r = round_with_power(c, a.e + b.e, power_ball(y) * log);
+    return {signed_as(r.value, g, x), r.decided};
+  }
+  REPDL_HD static decided_value<double> known(double g, double x, double y) {
+    const double w = pow_estimate(x, y);
+    return {signed_as(w > 0 ? infinity : 0.0, g, x), magnitude_of(w) > 3000};
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double g, double x, double y) {
+    return pow_growth_formula{g, x, y}.eval<limbs_of_ball<Ball>>();
+  }
+  template <class R>
+  REPDL_HD static R signed_as(R magnitude, R g, R x) {
+    const R v = copy_sign(magnitude, g);
+    return x < 1 ? -v : v;
+  }
+};
+template <>
+struct body64<ops::pow_backward_y> : by_formula<pow_backward_y64> {};
+
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -112,5 +112,66 @@ struct body<ops::scalar_pow> {
   }
 };
 
+// Binary64. The exponents 1, 2, 3, 4, 1/2, -1 and -2, which are frequent, are products, quotients and a root.
+struct pow_scalar64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, const parameters& p) {
+    return pow64::plain(x, math<R>::all(p.value[0]));
+  }
+  template <class R>
+  REPDL_HD static R special(R x, const parameters& p) {
+    return pow64::special(x, math<R>::all(p.value[0]));
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x, const parameters& p) {
+    const double y = p.value[0];
+    const bool is_short = (y == 1) | (y == 2) | (y == 3) | (y == 4) | (y == 0.5) | (y == -1) | (y == -2);
+    return is_short ? short_power(x, y) : pow64::first(x, math<R>::all(y));
+  }
+  template <class R, int N>
+  REPDL_HD static decided_lanes<R> first(R x, const short_parameters<N>&) {
+    return short_power(x, static_cast<double>(N));
+  }
+  REPDL_HD static decided_value<double> known(double x, const parameters& p) { return pow64::known(x, p.value[0]); }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x, const parameters& p) {
+    return pow64::formula<Ball>(x, p.value[0]);
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> short_power(R x, double y) {
+    const mask_of<R> decided = x == x;
+    if (y == 1) return {x, decided};
+    if (y == 2) return {x * x, decided};
+    if (y == 0.5) return {math<R>::sqrt(x), decided};
+    if (y == -1) return {1.0 / x, decided};
+    const decided_lanes<R> r = round_with_whole_power(number<dd_ball<R>>(1.0), math<R>::all(0), x, static_cast<int>(y));
+    return {y == 3 ? copy_sign(r.value, x) : r.value, r.decided};
+  }
+};
+template <>
+struct body64<ops::pow_scalar> : by_formula<pow_scalar64> {};
+
+struct scalar_pow64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, const parameters& p) {
+    return pow64::plain(math<R>::all(p.value[0]), x);
+  }
+  template <class R>
+  REPDL_HD static R special(R x, const parameters& p) {
+    return pow64::special(math<R>::all(p.value[0]), x);
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x, const parameters& p) {
+    return pow64::first(math<R>::all(p.value[0]), x);
+  }
+  REPDL_HD static decided_value<double> known(double x, const parameters& p) { return pow64::known(p.value[0], x); }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x, const parameters& p) {
+    return pow64::formula<Ball>(p.value[0], x);
+  }
+};
+template <>
+struct body64<ops::scalar_pow> : by_formula<scalar_pow64> {};
+
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -135,5 +135,78 @@ struct body<ops::scalar_pow_backward> {
   }
 };
 
+// Binary64. The exponents 1, 2, 3, 4, 5 and -1 are products and quotients. 2 g x is rounded once: the factor that is doubled does not
+// overflow, or the result does.
+struct pow_scalar_backward64 {
+  using slope = pow_backward_x64;
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x, const parameters& p) {
+    return slope::plain(g, x, math<R>::all(p.value[0]));
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x, const parameters& p) {
+    return slope::special(g, x, math<R>::all(p.value[0]));
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x, const parameters& p) {
+    const double y = p.value[0];
+    const bool is_short = (y == 1) | (y == 2) | (y == 3) | (y == 4) | (y == 5) | (y == -1);
+    return is_short ? short_slope(g, x, y) : slope::first(g, x, math<R>::all(y));
+  }
+  template <class R, int N>
+  REPDL_HD static decided_lanes<R> first(R g, R x, const short_parameters<N>&) {
+    return short_slope(g, x, static_cast<double>(N));
+  }
+  REPDL_HD static decided_value<double> known(double g, double x, const parameters& p) {
+    return slope::known(g, x, p.value[0]);
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double g, double x, const parameters& p) {
+    return slope::formula<Ball>(g, x, p.value[0]);
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> short_slope(R g, R x, double y) {
+    using Ball = dd_ball<R>;
+    const mask_of<R> decided = x == x;
+    if (y == 1) return {g, decided};
+    if (y == 2) {
+      const mask_of<R> small = magnitude_of(g) < 1;
+      return {(small ? 2.0 * g : g) * (small ? x : 2.0 * x), decided};
+    }
+    const R all_y = math<R>::all(y);
+    const binary_parts<R> a = binary_parts_of(g), b = binary_parts_of(all_y);
+    const Ball c = number<Ball>(a.m) * number<Ball>(b.m);
+    const decided_lanes<R> r = round_with_whole_power(c, a.e + b.e, x, static_cast<int>(y) - 1);
+    return {slope::signed_as(r.value, g, x, all_y), r.decided};
+  }
+};
+template <>
+struct body64<ops::pow_scalar_backward> : by_formula<pow_scalar_backward64> {};
+
+struct scalar_pow_backward64 {
+  using growth = pow_backward_y64;
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x, const parameters& p) {
+    return growth::plain(g, math<R>::all(p.value[0]), x);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x, const parameters& p) {
+    return growth::special(g, math<R>::all(p.value[0]), x);
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x, const parameters& p) {
+    return growth::first(g, math<R>::all(p.value[0]), x);
+  }
+  REPDL_HD static decided_value<double> known(double g, double x, const parameters& p) {
+    return growth::known(g, p.value[0], x);
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double g, double x, const parameters& p) {
+    return growth::formula<Ball>(g, p.value[0], x);
+  }
+};
+template <>
+struct body64<ops::scalar_pow_backward> : by_formula<scalar_pow_backward64> {};
+
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -18,7 +18,7 @@
 // the narrow formats.
 #pragma once
 
-#include "librepdl/ops/elementwise/body.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 
 namespace repdl::ops {
 struct rsqrt;
@@ -39,6 +39,25 @@ struct body<ops::rsqrt> {
     return narrow<T>(e == e ? r : y);
   }
 };
+
+// Binary64. No midpoints: m^2 x = 1 with dyadic m and x makes both powers of 2, and results are no subnormal numbers.
+struct rsqrt64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x > 0) & is_finite(x);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R far = x == 0 ? copy_sign(math<R>::all(infinity), x) : nan_of<R>();
+    return x > 0 ? math<R>::all(0) : far;
+  }
+  template <class Ball, class R>
+  REPDL_HD static Ball formula(R x) {
+    return number<Ball>(1) / square_root(number<Ball>(x));
+  }
+};
+template <>
+struct body64<ops::rsqrt> : by_formula<rsqrt64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "librepdl/ops/elementwise/activation.hpp"
+#include "librepdl/ops/elementwise/elu.hpp"
 #include "librepdl/ops/elementwise/expm1.hpp"
 
 namespace repdl::ops {
@@ -37,6 +38,47 @@ struct body<ops::selu> {
     return narrow<T>(v < 0 ? below : above);
   }
 };
+
+// Binary64: s a (e^x - 1), or s x, in the decimals s and a. s x is no midpoint, nor next to 0 s a x: 5 divides their
+// denominators more often than 53 bits have room for. e^x is transcendental.
+struct selu64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return is_finite_not_zero(x);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R far = x < 0 ? math<R>::all(-dd_selu_scale_alpha.hi) : x;
+    return x == x ? far : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const Ball below = constant<Ball>(dd_selu_scale_alpha);
+    const R about = x < 0 ? x : math<R>::all(0);
+    return round_growth(below, number<Ball>(x), about, select(x < 0, below, constant<Ball>(dd_selu_scale)), x);
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    constexpr int L = limbs_of_ball<Ball>;
+    if (x > 0) return number<Ball>(x) * scale<Ball>();
+    return scale<Ball>() * alpha<Ball>() * elu_formula{x, 1, 1, 1}.template eval<L>().value;
+  }
+  template <class Ball>
+  REPDL_HD static Ball scale() {
+    return (number<Ball>(1050700987355480) * number<Ball>(1e16) + number<Ball>(4934193349852946)) / one<Ball>();
+  }
+  template <class Ball>
+  REPDL_HD static Ball alpha() {
+    return (number<Ball>(1673263242354377) * number<Ball>(1e16) + number<Ball>(2848170429916717)) / one<Ball>();
+  }
+  template <class Ball>
+  REPDL_HD static Ball one() {
+    return number<Ball>(1e15) * number<Ball>(1e16);
+  }
+};
+template <>
+struct body64<ops::selu> : by_formula<selu64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -25,6 +25,7 @@
 // the narrow formats.
 #pragma once
 
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/exp.hpp"
 
 namespace repdl::ops {
@@ -54,6 +55,71 @@ struct body<ops::sigmoid> {
     return from_bits<T>(w != w ? format<T>::nan : r);
   }
 };
+
+// Binary64. With a = e^-|x|: 1 / (1 + a), or a / (1 + a) for x < 0, whose power of 2 is left to rounding. x > 40: a < 2^-57 and the result is 1;
+// x < -745.2: less than 2^-1075. a is dropped beside 1 where it is less than 2^-190. No midpoints but for x = 0, where 1/2 is exact.
+struct sigmoid64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x <= 40) & (x >= -745.2);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R limit = x > 0 ? math<R>::all(1) : math<R>::all(0);
+    return x == x ? limit : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const scaled_ball<R> a = scaled_exponential(number<Ball>(-magnitude_of(x)));
+    const mask_of<R> negative = x < 0;
+    const Ball numerator = select(negative, a.m, number<Ball>(1));
+    return round_scaled(numerator / (number<Ball>(1) + beside_one(a)), negative ? a.k : math<R>::all(0));
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    return number<Ball>(1) / (number<Ball>(1) + exponential(number<Ball>(-x)));
+  }
+  // a, or below 2^-190 that it is.
+  template <class R>
+  REPDL_HD static dd_ball<R> beside_one(const scaled_ball<R>& a) {
+    const mask_of<R> small = a.k < -191;
+    const R s = power_of(small ? math<R>::all(0) : a.k);
+    const R none = math<R>::all(0);
+    return select(small, dd_ball<R>{none, none, math<R>::all(0x1p-190)},
+                  dd_ball<R>{a.m.hi * s, a.m.lo * s, a.m.error * s});
+  }
+};
+template <>
+struct body64<ops::sigmoid> : by_formula<sigmoid64> {};
+
+// Products with sigmoid: g / (1 + e^-w), |w| <= 760, as sigmoid64.
+template <class R>
+REPDL_HD decided_lanes<R> round_logistic(R g, const dd_ball<R>& w) {
+  using Ball = dd_ball<R>;
+  const mask_of<R> negative = w.hi < 0;
+  const scaled_ball<R> a = scaled_exponential(select(negative, w, negated(w)));
+  const Ball numerator = select(negative, a.m, number<Ball>(1));
+  return round_product(g, numerator / (number<Ball>(1) + sigmoid64::beside_one(a)), negative ? a.k : math<R>::all(0));
+}
+// g s (1 + (1 - s) z), s = 1 / (1 + e^-w): with a = e^-|w|, (1 + a (1 + z)) / (1 + a)^2, or a (a + (1 + z)) / (1 + a)^2
+// for w < 0.
+template <class R>
+REPDL_HD decided_lanes<R> round_logistic_gradient(R g, const dd_ball<R>& w, const dd_ball<R>& z) {
+  using Ball = dd_ball<R>;
+  const mask_of<R> negative = w.hi < 0;
+  const Ball one = number<Ball>(1);
+  const scaled_ball<R> e = scaled_exponential(select(negative, w, negated(w)));
+  const Ball a = sigmoid64::beside_one(e);
+  const Ball outer = one + z;
+  const Ball sum = select(negative, outer, one) + select(negative, a, a * outer);
+  const Ball d = one + a;
+  return round_product(g, (sum * select(negative, e.m, one)) / (d * d), negative ? e.k : math<R>::all(0));
+}
+template <int L>
+REPDL_HD_CALL ball<L> logistic_product(double g, const ball<L>& w) {
+  return number<L>(g) / (number<L>(1) + exponential(negated(w)));
+}
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

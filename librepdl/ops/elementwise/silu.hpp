@@ -21,7 +21,9 @@
 // Proved by enumeration: a sweep over all 2^32 inputs against MPFR, for each compiled binary; all of f16 and bf16.
 #pragma once
 
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/exp.hpp"
+#include "librepdl/ops/elementwise/sigmoid.hpp"
 
 namespace repdl::ops {
 struct silu;
@@ -53,6 +55,47 @@ struct body<ops::silu> {
     return narrow<T>(with_sign(r, c));
   }
 };
+
+// Binary64, as sigmoid64: |x| a / (1 + a) for x < 0, less than 2^-1075 beyond -752; x > 40: x (1 - a) rounds to x. x / 2 + x^2 / 4 - ... is next
+// to x / 2, which may be a midpoint of subnormal numbers: the value is greater than it. Else no midpoints.
+struct silu64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x <= 40) & (x >= -752) & (x != 0);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R far = x < -1 ? math<R>::all(-0.0) : x;
+    return x == x ? far : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const scaled_ball<R> a = scaled_exponential(number<Ball>(-magnitude_of(x)));
+    const mask_of<R> far = x < -1;  // then the product with |x| is at least 1/2
+    const mask_of<R> negative = x < 0;
+    const Ball s = power_ball(a, far);
+    const Ball numerator = select(negative, s, number<Ball>(1)) * number<Ball>(magnitude_of(x));
+    const Ball value = numerator / (number<Ball>(1) + sigmoid64::beside_one(a));
+    const decided_lanes<R> scaled = round_scaled(value, far ? a.k : math<R>::all(0));
+    const decided_lanes<R> near = round_ball(value);
+    return {copy_sign(far ? scaled.value : near.value, x), far ? scaled.decided : near.decided};
+  }
+  // m where it stays scaled, else m 2^k.
+  template <class R>
+  REPDL_HD static dd_ball<R> power_ball(const scaled_ball<R>& a, mask_of<R> stays) {
+    const R s = power_of(stays ? math<R>::all(0) : a.k);
+    return {a.m.hi * s, a.m.lo * s, a.m.error * s};
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double x) {
+    constexpr int L = limbs_of_ball<Ball>;
+    const Ball value = number<Ball>(x) / (number<Ball>(1) + exponential(number<Ball>(-x)));
+    return beside<L>{value, scaled(number<Ball>(x), -1), 1};
+  }
+};
+template <>
+struct body64<ops::silu> : by_formula<silu64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

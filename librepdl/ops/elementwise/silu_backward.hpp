@@ -32,6 +32,7 @@
 
 #include "librepdl/ops/elementwise/gelu.hpp"
 #include "librepdl/ops/elementwise/gradient.hpp"
+#include "librepdl/ops/elementwise/mish.hpp"
 
 namespace repdl::ops {
 struct silu_backward;
@@ -170,6 +171,120 @@ struct body<ops::mish_backward> {
     return decide<T>(mish_gradient_formula{widen(g), widen(x)}, last_tier_bits);
   }
 };
+
+// ----------------------------------------------------------------------------------------------------------- binary64
+
+// g phi(x) for a phi with the limits -0 and 1, negative below `root`: plain in [low, high], or, where |g| <= 2^10 and
+// results vanish earlier, in [small, high].
+template <class R>
+REPDL_HD mask_of<R> is_plain_gradient(R g, R x, double low, double small, double high) {
+  return is_finite_not_zero(g) & (x >= low) & (x <= high) & ((x >= small) | (magnitude_of(g) > 0x1p10));
+}
+template <class R>
+REPDL_HD R special_gradient_of(R g, R x, double root) {
+  const R limit = x < 0 ? math<R>::all(-0.0) : math<R>::all(1);
+  return special_gradient(g, x, x, limit, x < root ? math<R>::all(-1) : math<R>::all(1));
+}
+
+// x > 45: phi - 1 is about x e^-x < 2^-59. x < -1500: 2^1024 x e^x < 2^-1075, and 2^10 x e^x from -760 on. phi is 0 at
+// the root of 1 + x + e^x, between this number and the one below.
+struct silu_gradient64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x) {
+    return is_plain_gradient(g, x, -1500, -760, 45) & (magnitude_of(x) >= 0x1p-60);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x) {
+    return special_gradient_of(g, x, -0x1.474973c84120bp+0);
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x) {
+    const dd_ball<R> w = number<dd_ball<R>>(x);
+    return round_logistic_gradient(g, w, w);
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double g, double x) {
+    return silu_gradient_formula{g, x}.template eval<limbs_of_ball<Ball>>();
+  }
+};
+template <>
+struct body64<ops::silu_backward> : by_formula<silu_gradient64> {};
+
+// w = x (a + b x^2), z = x (a + 3 b x^2), as gelu_tanh64. x > 8: z < 123, w > 49, phi - 1 < z e^-w < 2^-63. x < -28: w <
+// -1611 and z > -4800, and x < -21.7: w < -763, z > -2200.
+struct gelu_tanh_gradient64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x) {
+    return is_plain_gradient(g, x, -28, -21.7, 8) & (magnitude_of(x) >= 0x1p-60);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x) {
+    return special_gradient_of(g, x, -0x1.81429f9e97e4cp-1);
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x) {
+    using Ball = dd_ball<R>;
+    return round_logistic_gradient(g, gelu_tanh64::exponent<Ball>(x, 1), gelu_tanh64::exponent<Ball>(x, 3));
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double g, double x) {
+    return gelu_tanh_gradient_formula{g, x}.template eval<limbs_of_ball<Ball>>();
+  }
+};
+template <>
+struct body64<ops::gelu_tanh_backward> : by_formula<gelu_tanh_gradient64> {};
+
+// g / (1 + e^-w), w = -x. w > 40: 1 - 2^-57 or more. w < -1500: 2^1024 e^-1500 < 2^-1075, and 2^10 e^-760.
+struct log_sigmoid_gradient64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x) {
+    return is_plain_gradient(g, -x, -1500, -760, 40) & (magnitude_of(x) >= 0x1p-60);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x) {
+    return special_gradient(g, x, -x, x < 0 ? math<R>::all(1) : math<R>::all(0), math<R>::all(1));
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x) {
+    return round_logistic(g, number<dd_ball<R>>(-x));
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double g, double x) {
+    return log_sigmoid_gradient_formula{g, x}.template eval<limbs_of_ball<Ball>>();
+  }
+};
+template <>
+struct body64<ops::log_sigmoid_backward> : by_formula<log_sigmoid_gradient64> {};
+
+// (n d + 4 x w (w + 1)) / d^2 with d = n + 2, in the terms of mish64: (p d + 4 x (1 + a) a^2) / d^2, or, for x < 0, a (p
+// d + 4 x (1 + a)) / d^2. x > 25: phi - 1 is about 4 x e^-2x < 2^-65. x < -1500 and -760 as in silu_gradient64; the root
+// is between these numbers again. x = 0: 3 g/5.
+struct mish_gradient64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x) {
+    return is_plain_gradient(g, x, -1500, -760, 25);
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x) {
+    return special_gradient_of(g, x, -0x1.31432c0d12d84p+0);
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x) {
+    using Ball = dd_ball<R>;
+    const mish_terms<R> t(x);
+    const mask_of<R> negative = x < 0;
+    const Ball one = number<Ball>(1);
+    const Ball second = beside_zero(number<Ball>(4 * x) * (one + t.a) * select(negative, one, t.square), x);
+    const Ball phi = (t.p * t.d + second) * select(negative, t.e.m, one) / (t.d * t.d);
+    return round_product(g, phi, negative ? t.e.k : math<R>::all(0));
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double g, double x) {
+    return mish_gradient_formula{g, x}.template eval<limbs_of_ball<Ball>>();
+  }
+};
+template <>
+struct body64<ops::mish_backward> : by_formula<mish_gradient64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

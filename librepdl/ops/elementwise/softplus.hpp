@@ -19,6 +19,7 @@
 
 #include "librepdl/ops/elementwise/gradient.hpp"
 #include "librepdl/ops/elementwise/logarithmic.hpp"
+#include "librepdl/ops/elementwise/sigmoid.hpp"
 
 namespace repdl::ops {
 struct softplus;
@@ -96,6 +97,82 @@ struct body<ops::softplus_backward> {
     return decide<T>(softplus_gradient_formula{widen(g), v, p.value[0]}, last_tier_bits);
   }
 };
+
+// ----------------------------------------------------------------------------------------------------------- binary64
+
+// beta x > threshold, exactly: of small or large x, both are scaled first, so that the product's parts are numbers. A
+// threshold that over- or underflows then is far from it.
+template <class R>
+REPDL_HD mask_of<R> softplus_passes64(R x, const parameters& p) {
+  const R a = magnitude_of(x);
+  const R lower = a > 0x1p500 ? math<R>::all(0x1p-400) : math<R>::all(1);
+  const R s = a < 0x1p-500 ? math<R>::all(0x1p400) : lower;
+  const R t = p.value[1] * s;
+  const double_word<R> w = two_prod(math<R>::all(p.value[0]), x * s);
+  return (w.hi > t) | ((w.hi == t) & (w.lo > 0));
+}
+
+// With a = e^-|w|, w = beta x, and l = ln(1 + a), as log_sigmoid64: (max(w, 0) + l) / beta. w > 40: x up to 2^-57 of
+// itself. w < -884: less than 2^-1275 / |beta|, and w < -760, |beta| >= 2^-10: than 2^-1086. No midpoints.
+struct softplus64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, const parameters& p) {
+    const R w = p.value[0] * x;
+    return (softplus_passes64(x, p) == 0) & (w <= 40) & (w >= (magnitude_of(p.value[0]) >= 0x1p-10 ? -760.0 : -884.0));
+  }
+  template <class R>
+  REPDL_HD static R special(R x, const parameters& p) {
+    const mask_of<R> itself = softplus_passes64(x, p) | (p.value[0] * x > 40);
+    const R r = itself ? x : math<R>::all(p.value[0] > 0 ? 0.0 : -0.0);
+    return x == x ? r : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x, const parameters& p) {
+    using Ball = dd_ball<R>;
+    const Ball beta = number<Ball>(p.value[0]);
+    const Ball w = beside_zero<R>(beta * number<Ball>(x), p.value[0] * x);
+    const mask_of<R> negative = w.hi < 0;
+    const scaled_ball<R> a = scaled_exponential(select(negative, w, negated(w)));
+    const mask_of<R> small = a.k < -191;
+    const Ball sum = select(negative, number<Ball>(0), w) + logarithm_1p(sigmoid64::beside_one(a));
+    const Ball l = select(small, grown(a.m, math<R>::all(0x1p-189)), sum);
+    return round_product(math<R>::all(1), l / beta, small ? a.k : math<R>::all(0));
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x, const parameters& p) {
+    return softplus_formula{x, p.value[0]}.template eval<limbs_of_ball<Ball>>();
+  }
+};
+template <>
+struct body64<ops::softplus> : by_formula<softplus64> {};
+
+// g / (1 + e^-w). w > 40: 1 - 2^-57 or more. w < -1500: 2^1024 e^-1500 < 2^-1075, and 2^10 e^-760.
+struct softplus_gradient64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R g, R x, const parameters& p) {
+    const R w = p.value[0] * x;
+    return (softplus_passes64(x, p) == 0) & (magnitude_of(w) >= 0x1p-60) & is_finite_not_zero(g) & (w <= 40) &
+           (w >= -1500) & ((w >= -760) | (magnitude_of(g) > 0x1p10));
+  }
+  template <class R>
+  REPDL_HD static R special(R g, R x, const parameters& p) {
+    const R w = p.value[0] * x;
+    const R below = special_gradient(g, x, w, w < 0 ? math<R>::all(0) : math<R>::all(1), math<R>::all(1));
+    const R r = softplus_passes64(x, p) ? g : below;
+    return (r == r) & (x == x) ? r : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R g, R x, const parameters& p) {
+    using Ball = dd_ball<R>;
+    return round_logistic(g, number<Ball>(p.value[0]) * number<Ball>(x));
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double g, double x, const parameters& p) {
+    return logistic_product(g, number<Ball>(p.value[0]) * number<Ball>(x));
+  }
+};
+template <>
+struct body64<ops::softplus_backward> : by_formula<softplus_gradient64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -25,7 +25,7 @@
 #pragma once
 
 #include "librepdl/num/formula.hpp"
-#include "librepdl/ops/elementwise/body.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 
 namespace repdl::ops {
 struct addcmul;
@@ -179,6 +179,191 @@ struct body<ops::hypot> {
     return quick_value<T>(infinite ? infinity : num::sqrt(a * a + b * b));
   }
 };
+
+// ------------------------------------------------------------------------------------------------------- binary64
+
+template <>
+struct body64<ops::prelu> {
+  template <class R>
+  REPDL_HD static R lanes(R x, R w) {
+    return canonical_of(x > 0 ? x : w * x);
+  }
+  REPDL_HD static double eval(double x, double w) { return lanes(x, w); }
+};
+template <>
+struct body64<ops::prelu_backward> {
+  template <class R>
+  REPDL_HD static R lanes(R g, R x, R w) {
+    return canonical_of(x > 0 ? g : w * g);
+  }
+  REPDL_HD static double eval(double g, double x, double w) { return lanes(g, x, w); }
+};
+
+// a + b + c of exact terms, of at most 159 bits each, in any order; they may be 0. Exponents go from -2200 to 2200:
+// 2048 bits do not hold every sum. Let |a| be largest, |c| least (terms of one exponent in any order), m a midpoint of
+// 54 bits.
+//   b below 2^(-32 L) a: the value is next to a, which is m, and then b + c decides; or which is 2^-215 a from m, and a
+//     ball decides.
+//   else a + b is exact in 2048 bits, for it is a multiple of 2^-1184 a. If it is m, c decides. If not, and it is 0,
+//     the value is c. If not, it is a multiple of 2^-1300 a away from m. A ball cannot decide if a + b + c - m is 0 or
+//     below 2^-2030 a: then |c| is above 2^-1301 a, and everything is a multiple of 2^-1500 a, so it is 0, and the ball
+//     exact.
+// b + c has the sign of b where it is not exact: their exponents are different then.
+template <int L>
+REPDL_HD_CALL beside<L> sum_of_terms(ball<L> a, ball<L> b, ball<L> c) {
+  const auto order = [](ball<L>& larger, ball<L>& smaller) {
+    if (smaller.middle.is_zero()) return;
+    if (!larger.middle.is_zero() && larger.middle.exponent >= smaller.middle.exponent) return;
+    const ball<L> kept = larger;
+    larger = smaller;
+    smaller = kept;
+  };
+  order(a, b);
+  order(b, c);
+  order(a, b);
+  const ball<L> two = a + b;
+  const ball<L> value = two + c;
+  if (b.middle.is_zero() || a.middle.exponent - b.middle.exponent <= 32 * L) return {value, two, sign_of(c)};
+  const ball<L> rest = b + c;
+  return {value, a, rest.exact() ? sign_of(rest) : b.middle.negative != 0 ? -1 : 1};
+}
+
+// x + value y z. Signs, zeros, infinities and NaN are those of x and the product of what is left of its factors
+// (as_factor). A sum that is 0 is +0.
+struct addcmul64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, R y, R z, const parameters& p) {
+    return is_finite(x) & is_finite_not_zero(y) & is_finite_not_zero(z) & (math<R>::all(p.value[0]) != 0);
+  }
+  template <class R>
+  REPDL_HD static R special(R x, R y, R z, const parameters& p) {
+    return canonical_of(x + as_factor(p.value[0]) * as_factor(y) * as_factor(z));
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x, R y, R z, const parameters& p) {
+    using Ball = dd_ball<R>;
+    return round_sum(number<Ball>(x) + number<Ball>(p.value[0]) * number<Ball>(y) * number<Ball>(z));
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double x, double y, double z, const parameters& p) {
+    return sum_of_terms(number<Ball>(x), number<Ball>(p.value[0]) * number<Ball>(y) * number<Ball>(z), number<Ball>(0));
+  }
+};
+template <>
+struct body64<ops::addcmul> : by_formula<addcmul64> {};
+
+// x + q, q = value y / z, likewise. In the last tier (x z + value y) / z, where 1024 bits hold the numerator if neither
+// of x and q is below 2^-400 of the other. If q is, the value is next to x, no midpoint. If x is, 2^-400 |q| with its
+// sign takes its place: q is a midpoint, and it is the sign that decides, or q is 2^-162 of itself or more away from
+// every one.
+struct addcdiv64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, R y, R z, const parameters& p) {
+    return addcmul64::plain(x, y, z, p);
+  }
+  template <class R>
+  REPDL_HD static R special(R x, R y, R z, const parameters& p) {
+    return canonical_of(x + as_factor(p.value[0]) * as_factor(y) / as_factor(z));
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x, R y, R z, const parameters& p) {
+    using Ball = dd_ball<R>;
+    return round_sum(number<Ball>(x) + quotient_of(number<Ball>(p.value[0]) * number<Ball>(y), number<Ball>(z)));
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double x, double y, double z, const parameters& p) {
+    constexpr int L = limbs_of_ball<Ball>;
+    const Ball product = number<Ball>(p.value[0]) * number<Ball>(y);
+    const Ball divisor = number<Ball>(z);
+    Ball term = number<Ball>(x);
+    const std::int64_t least = product.middle.exponent - divisor.middle.exponent - 400;
+    if (x != 0 && term.middle.exponent < least) term = exact_ball(limbs_of_power<L>(least, x < 0));
+    return quotient_of(term * divisor + product, divisor);
+  }
+};
+template <>
+struct body64<ops::addcdiv> : by_formula<addcdiv64> {};
+
+// x + w (end - x), in the last tier x + w end - w x. Where x = 0 it is one product, and where w (end - x) = 0 the sum
+// in binary64; so it is with infinities and NaN, if end - x, which is finite then, is kept from overflow: w may be 0.
+struct lerp64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, R end, R w) {
+    return is_finite_not_zero(x) & is_finite(end) & is_finite_not_zero(w) & (end != x);
+  }
+  template <class R>
+  REPDL_HD static R special(R x, R end, R w) {
+    const R difference = end - x;
+    const mask_of<R> finite = is_finite(x) & is_finite(end);
+    const R product = w * (finite ? as_factor(is_finite(difference) ? difference : end) : difference);
+    return canonical_of((x == 0) & (w != 0) & (end != 0) ? w * end : x + product);
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x, R end, R w) {
+    using Ball = dd_ball<R>;
+    return round_sum(number<Ball>(x) + number<Ball>(w) * (number<Ball>(end) - number<Ball>(x)));
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double x, double end, double w) {
+    const Ball weight = number<Ball>(w);
+    return sum_of_terms(number<Ball>(x), weight * number<Ball>(end), weight * number<Ball>(-x));
+  }
+};
+template <>
+struct body64<ops::lerp> : by_formula<lerp64> {};
+
+struct lerp_scalar64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, R end, const parameters& p) {
+    return lerp64::plain(x, end, math<R>::all(p.value[0]));
+  }
+  template <class R>
+  REPDL_HD static R special(R x, R end, const parameters& p) {
+    return lerp64::special(x, end, math<R>::all(p.value[0]));
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x, R end, const parameters& p) {
+    return lerp64::first(x, end, math<R>::all(p.value[0]));
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double x, double end, const parameters& p) {
+    return lerp64::formula<Ball>(x, end, p.value[0]);
+  }
+};
+template <>
+struct body64<ops::lerp_scalar> : by_formula<lerp_scalar64> {};
+
+// With b <= a the magnitudes: b <= 2^-28 a, or rounded 2^-27 a, adds less than b^2 / (2 a) <= 2^-55 a, and a's
+// neighbours are at least 2^-53 a away: the result is a. Else a^2 + b^2 and the square of a midpoint are exact in 256
+// bits.
+struct hypot64 {
+  template <class R>
+  REPDL_HD static R larger(R x, R y) {
+    return magnitude_of(x) > magnitude_of(y) ? magnitude_of(x) : magnitude_of(y);
+  }
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x, R y) {
+    const R least = 0x1p-28 * larger(x, y);
+    return (magnitude_of(x) > least) & (magnitude_of(y) > least);
+  }
+  template <class R>
+  REPDL_HD static R special(R x, R y) {
+    const mask_of<R> infinite = (magnitude_of(x) == infinity) | (magnitude_of(y) == infinity);
+    const R number = (x == x) & (y == y) ? larger(x, y) : nan_of<R>();
+    return infinite ? math<R>::all(infinity) : number;
+  }
+  template <class Ball, class R>
+  REPDL_HD static auto formula(R x, R y) {
+    const Ball sum = number<Ball>(x) * number<Ball>(x) + number<Ball>(y) * number<Ball>(y);
+    if constexpr (is_multi_limb<Ball>) {
+      return root<limbs_of_ball<Ball>>{sum, number<Ball>(1)};
+    } else {
+      return square_root(sum);
+    }
+  }
+};
+template <>
+struct body64<ops::hypot> : by_formula<hypot64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

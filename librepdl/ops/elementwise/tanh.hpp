@@ -17,6 +17,7 @@
 // the narrow formats.
 #pragma once
 
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/expm1.hpp"
 
 namespace repdl::ops {
@@ -39,6 +40,28 @@ struct body<ops::tanh> {
     return from_bits<T>(v != v ? format<T>::nan : y);
   }
 };
+
+// Binary64, E / (E + 2) with E = e^2x - 1. |x| < 2^-27: x - x^3/3 + ... rounds to x, for x^2/3 < 2^-55.5; |x| > 19.1: 1 - |tanh x| < 2 e^-38.2 <
+// 2^-54. In between tanh x is transcendental: no midpoints.
+struct tanh64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (magnitude_of(x) >= 0x1p-27) & (magnitude_of(x) <= 19.1);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R one = copy_sign(math<R>::all(1), x);
+    const R far = magnitude_of(x) > 1 ? one : x;
+    return x == x ? far : nan_of<R>();
+  }
+  template <class Ball, class R>
+  REPDL_HD static Ball formula(R x) {
+    const Ball e = exponential_minus_one(scaled(number<Ball>(x), 1));
+    return e / (e + number<Ball>(2));
+  }
+};
+template <>
+struct body64<ops::tanh> : by_formula<tanh64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

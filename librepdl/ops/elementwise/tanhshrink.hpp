@@ -24,6 +24,7 @@
 // Proved by enumeration: a sweep over all 2^32 inputs against MPFR, for each compiled binary; all of f16 and bf16.
 #pragma once
 
+#include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/elementwise/exp.hpp"
 
 namespace repdl::ops {
@@ -70,6 +71,87 @@ struct body<ops::tanhshrink> {
     return narrow<T>(v == 0 ? 0.0 : large);
   }
 };
+
+// Binary64. x - tanh x = x^3/3 (1 - 2/5 x^2 + ...).
+//
+// |x| < 1: (x cosh x - sinh x) / cosh x, two series of positive terms in z = x^2, the first one x z (1/3 + z/30 + ... +
+// 2k/(2k + 1)! z^(k - 1) + ...). Beside the first terms, which are less than the sums:
+//   left out: from 24/25! on, beside 1/3, and from 1/24! on                           < 2^-77
+//   in binary64: from 10/11! and 1/10! on, 4.2 u of them (dd_functions.hpp, and u for a numerator)   < 2^-71
+//   sum, and what double-double operations lose                                       < 2^-70
+// 1 <= |x| <= 20: (|x| - 1) + 2 / (e^2|x| + 1). From there on the last term is less than 2^-56, and |x| - 1, a number up
+// to 2^53, is the result, but beyond, where it is a midpoint or nearer to |x|, |x|. |x| < 2^-360: less than 2^-1081.
+//
+// x^3/3 may be a midpoint, but no other value of tanh x is rational: the value is nearer to 0. If it is none, it is
+// 2^-160 of itself away from one, and for |x| < 2^-100 tanh's series makes a ball of 2^-200 of it: 2 x^5/15 - ... <
+// x^5/7.
+struct tanhshrink64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (magnitude_of(x) >= 0x1p-360) & (magnitude_of(x) <= 20);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R a = magnitude_of(x);
+    const R far = a <= 0x1p53 ? a - 1 : a;
+    const R r = copy_sign(a < 1 ? math<R>::all(0) : far, x);
+    const R number = x == 0 ? math<R>::all(0) : r;
+    return x == x ? number : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const R a = magnitude_of(x);
+    const significand<R> s = significand_of(x);
+    const mask_of<R> near = a < 1;
+    const Ball square = number<Ball>(s.m) * number<Ball>(s.m);
+    const Ball far = number<Ball>(a - 1) + number<Ball>(2) / (exponential(number<Ball>(2 * a)) + number<Ball>(1));
+    const R one = copy_sign(math<R>::all(1), x);
+    return round_product(near ? x : one, select(near, square * ratio(x), far), near ? 2 * s.k : math<R>::all(0));
+  }
+  // (x cosh x - sinh x) / (x^3 cosh x), |x| < 1.
+  template <class R>
+  REPDL_HD static dd_ball<R> ratio(R x) {
+    const double_word<R> z = two_prod(x, x);
+    const auto times = [](double s, dd c) -> dd { return {s * c.hi, s * c.lo}; };
+    const R q = horner(z.hi, of<5>(), of<6>(), of<7>(), of<8>(), of<9>(), of<10>(), of<11>());
+    double_word<R> n = sum(all_of<R>(times(8, dd_inverse_factorial<9>())), z.hi * q);
+    n = add_smaller(all_of<R>(dd_inverse_840), mul(z, n));
+    n = add_smaller(all_of<R>(times(4, dd_inverse_factorial<5>())), mul(z, n));
+    n = add_smaller(all_of<R>(times(2, dd_inverse_factorial<3>())), mul(z, n));
+    const R c =
+        horner(z.hi, inverse_factorial<10>(), inverse_factorial<12>(), inverse_factorial<14>(), inverse_factorial<16>(),
+               inverse_factorial<18>(), inverse_factorial<20>(), inverse_factorial<22>());
+    double_word<R> d = sum(all_of<R>(dd_inverse_factorial<8>()), z.hi * c);
+    d = add_smaller(all_of<R>(dd_inverse_factorial<6>()), mul(z, d));
+    d = add_smaller(all_of<R>(dd_inverse_factorial<4>()), mul(z, d));
+    d = add_smaller(all_of<R>(dd_inverse_factorial<2>()), mul(z, d));
+    d = add_smaller(all_of<R>(dd{1, 0}), mul(z, d));
+    const double_word<R> r = div(n, d);
+    return {r.hi, r.lo, 0x1p-69 * r.hi};
+  }
+  // 2 k / (2 k + 1)!
+  template <int k>
+  REPDL_HD static constexpr double of() {
+    return 2 * k * inverse_factorial<2 * k + 1>();
+  }
+  template <class Ball>
+  REPDL_HD static auto formula(double x) {
+    constexpr int L = limbs_of_ball<Ball>;
+    const Ball v = number<Ball>(x);
+    const Ball cube = v * v * v / number<Ball>(3);
+    Ball value = cube;
+    if (magnitude_of(x) < 0x1p-100) {
+      value = grown(cube, upper(cube * v * v));
+    } else {
+      const Ball e = exponential(scaled(v, 1));
+      value = v - (e - number<Ball>(1)) / (e + number<Ball>(1));
+    }
+    return beside<L>{value, cube, x < 0 ? 1 : -1};
+  }
+};
+template <>
+struct body64<ops::tanhshrink> : by_formula<tanhshrink64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -68,27 +68,26 @@ void rrelu(call& c) {
 
 namespace {
 // The tensor in the type that it and a number promote to; undefined: integers, of which nothing rounds.
-Tensor promoted(call& c, const Tensor& x, const IValue& number, unsigned types) {
+Tensor promoted(call& c, const Tensor& x, const IValue& number) {
   const at::ScalarType type = at::result_type(x, number.toScalar());
   if (at::isIntegralType(type, /*includeBool=*/true)) return {};
-  if (!(type_bit(type) & types)) c.refuse("");
+  if (!(type_bit(type) & FLOATS)) c.refuse("");
   return converted(x, type);
 }
 }  // namespace
-// self, exponent. 2 is the square, of float64 too, which has no other power.
+// self, exponent
 void pow_scalar(call& c) {
-  const Tensor x = promoted(c, c.tensor(0), c.value(1), FLOATS);
+  const Tensor x = promoted(c, c.tensor(0), c.value(1));
   if (!x.defined()) return c.leave();
   const double exponent = c.number(1, x.scalar_type());
   if (exponent == 2) return c.give(map("square", {x}));
   if (exponent == 1) return c.give(x.clone());
   if (exponent == -1) return c.give(map("reciprocal", {x}));
-  if (!(type_bit(x.scalar_type()) & NARROW)) c.refuse("");
   c.give(map("pow_scalar", {x}, {{"exponent", exponent}}));
 }
 // self, exponent: the base is a number
 void scalar_pow(call& c) {
-  const Tensor x = promoted(c, c.tensor(1), c.value(0), NARROW);
+  const Tensor x = promoted(c, c.tensor(1), c.value(0));
   if (!x.defined()) return c.leave();
   c.give(map("scalar_pow", {x}, {{"base", c.number(0, x.scalar_type())}}));
 }
@@ -176,8 +175,9 @@ void expect_in(call& c, at::ScalarType type, const at::Scalar& number) {
                      : type == at::kFloat8_e5m2fnuz ? has<at::Float8_e5m2fnuz>(x)
                                                     : has<at::Float8_e8m0fnu>(x);
   if (exact) return;
-  c.refuse(has_type(type) ? std::string(c10::toString(type)) + " lacks this number; a tensor of another type can be converted"
-                          : std::string("librepdl has no ") + c10::toString(type));
+  c.refuse(has_type(type)
+               ? std::string(c10::toString(type)) + " lacks this number; a tensor of another type can be converted"
+               : std::string("librepdl has no ") + c10::toString(type));
 }
 }  // namespace
 // self, value

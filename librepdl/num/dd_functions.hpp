@@ -1,0 +1,311 @@
+// e^x, ln x, sin, cos and arctan in balls of double-doubles: relative errors of 2^-69 and less, without tables and branches, of R =
+// binary64 and registers of it alike.
+//
+// Method: an argument is reduced by parts of a constant, and a Taylor series summed by Horner's rule: its last terms, below 2^-17 of the
+// sum, in binary64, the first ones in double-double. u = 2^-53. The errors of double-double operations are those of dd.hpp and dd_ball.hpp; a dozen of them
+// after another stay below 2^-96 and are nothing beside the others, and are not counted below. The terms
+// that binary64 sums fall by 1/30 each, so that their sum is off by less than 3.2 u of itself: the leading coefficient's rounding, that of the
+// last sum and that of the last product, and what the other terms add to these. The argument's low part, which they do without, is at most
+// 3 u of it (of a normalised one u), and so is what the sum, a product with it, lacks: 6.3 u in all (4.3 u).
+//
+// Checked by tests/numerics/dd_functions_test.cpp against MPFR.
+#pragma once
+
+#include "librepdl/num/dd_ball.hpp"
+#include "librepdl/num/dd_constants.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+// inverse_factorial<0>() + x (inverse_factorial<1>() + x (inverse_factorial<2>() + ...)), in binary64.
+template <class R>
+REPDL_HD R horner(R, double last) {
+  return math<R>::all(last);
+}
+template <class R, class... C>
+REPDL_HD R horner(R x, double first, C... more) {
+  return math<R>::muladd(x, horner(x, more...), math<R>::all(first));
+}
+template <class R>
+REPDL_HD double_word<R> all_of(dd c) {
+  return {math<R>::all(c.hi), math<R>::all(c.lo)};
+}
+REPDL_HD constexpr dd negative(dd c) { return {-c.hi, -c.lo}; }
+// c + p for a number p, |p| <= |c|; as `sum`.
+template <class R>
+REPDL_HD double_word<R> sum(double_word<R> c, R p) {
+  const double_word<R> s = fast_two_sum(c.hi, p);
+  return {s.hi, c.lo + s.lo};
+}
+// The nearest whole number, of |x| < 2^51.
+template <class R>
+REPDL_HD R nearest(R x) {
+  return (x + 0x1.8p52) - 0x1.8p52;
+}
+// 2^k for a whole number k, |k| <= 1000.
+template <class R>
+REPDL_HD R power_of(R k) {
+  return math<R>::from_bits(math<R>::to_bits(k + (0x1.8p52 + 1023)) << 52);
+}
+
+// ---------------------------------------------------------------------------------------------------------------- exp
+
+// For |r| <= 0.3467: e^r with a relative error below 2^-70.3, or e^r - 1 with one below 2^-68.5; of |r| < 2^-400 products underflow, and the
+// latter is meaningless.
+//
+// s = r / 8, |s| <= 0.0434: p = e^s - 1 = s + s^2 (1/2 + s (1/6 + s q)), q = 1/4! + s/5! + ... + s^7/11!; then three times
+// e^2s - 1 = p (2 + p) = 2 p + p^2, or the square of 1 + p. Relative errors of p:
+//   left out: s^11/12! and more                                                       < 2^-78
+//   s q, 4.3 u of s/24 (1 + 2^-6), times s^2                                          < 2^-68.9
+// A relative error d of e^s - 1 is as one of d (e^s - 1) / (s e^s) <= 1.03 d of s, and that one of at most r e^r / (e^r - 1) <= 1.19 of
+// itself of the result; 1.03 for s < 0, where the other factor is less than 1: 2^-68.9 1.21 < 2^-68.6. Squares multiply the relative error of 1 + p by 8, which is
+// 0.0444/1.0444 of p's or 0.0425/0.9575: 2^-68.9 8 0.0445 < 2^-70.3 of e^r. Their low parts are at most 4, 9, 19 u, then 39 u.
+template <bool MinusOne, class R>
+REPDL_HD double_word<R> exp_reduced(double_word<R> r) {
+  const double_word<R> s{0.125 * r.hi, 0.125 * r.lo};
+  const R q =
+      horner(s.hi, inverse_factorial<4>(), inverse_factorial<5>(), inverse_factorial<6>(), inverse_factorial<7>(),
+             inverse_factorial<8>(), inverse_factorial<9>(), inverse_factorial<10>(), inverse_factorial<11>());
+  double_word<R> t = sum(all_of<R>(dd_inverse_factorial<3>()), s.hi * q);
+  t = sum(all_of<R>(dd_inverse_factorial<2>()), product(s, t));
+  double_word<R> p = sum(s, product(square(s), t));
+  if constexpr (!MinusOne) p = sum(all_of<R>(dd{1, 0}), p);
+  REPDL_UNROLL
+  for (int i = 0; i < 3; ++i) {
+    const double_word<R> squared = square(p);
+    p = MinusOne ? sum(double_word<R>{2.0 * p.hi, 2.0 * p.lo}, squared) : squared;
+  }
+  return normalised(p);
+}
+
+// x = k ln 2 + r, |r| <= 0.3467, for |x| <= 760, k whole. The parts of ln 2 have 42, 42 and 53 bits, k 11: products with the first two are
+// exact, and so is x.hi - k ln2_parts[0]: both are multiples of the last bit of x.hi, >= 2^-54 where k != 0, and the difference is less
+// than 1/2. What is rounded: the third product, u 2^-74; low parts, below 2^-42, twice; hence r within 2^-94, and exactly where k = 0.
+template <class R>
+struct reduced_exponent {
+  double_word<R> r;
+  R k, error;
+};
+template <class R>
+REPDL_HD reduced_exponent<R> reduce_exponent(double_word<R> x) {
+  const R k = nearest(x.hi * dd_log2_e.hi);
+  const R first = x.hi - k * ln2_parts[0];
+  const double_word<R> s = two_sum(first, -(k * ln2_parts[1]));
+  const R low = s.lo + (x.lo - k * ln2_parts[2]);
+  return {fast_two_sum(s.hi, low), k, k == 0 ? math<R>::all(0) : math<R>::all(0x1p-94)};
+}
+
+// m 2^k, m in [0.70, 1.42].
+template <class R>
+struct scaled_ball {
+  dd_ball<R> m;
+  R k;
+};
+// e^x for |x| <= 760, else of k = NaN and no meaning; e^(x + d) - e^x <= 1.01 e^x |d| for |d| <= 2^-10, else nothing is known. The relative error is less than
+// 2^-70.3 (exp_reduced) and 2^-94 (r).
+template <class R>
+REPDL_HD scaled_ball<R> scaled_exponential(const dd_ball<R>& x) {
+  const reduced_exponent<R> e = reduce_exponent(value_of(x));
+  const double_word<R> m = exp_reduced<false>(e.r);
+  const mask_of<R> exact = (x.hi == 0) & (x.error == 0);
+  const R own = exact ? math<R>::all(0) : 0x1p-70 * m.hi;
+  const R brought = x.error <= 0x1p-10 ? 1.5 * x.error : math<R>::all(infinity);
+  return {{m.hi, m.lo, up(own + brought)},
+          magnitude_of(x.hi) <= 760 ? e.k : math<R>::all(double_of(format<double>::nan))};
+}
+template <class R>
+REPDL_HD dd_ball<R> exponential(const dd_ball<R>& x) {
+  const scaled_ball<R> e = scaled_exponential(x);
+  const R s = power_of(e.k);
+  const mask_of<R> known = magnitude_of(x.hi) <= 620;
+  return {e.m.hi * s, e.m.lo * s, known ? e.m.error * s : math<R>::all(infinity)};
+}
+
+// e^x - 1 with a small relative error, 2^k E + (2^k - 1): of results next to 0 k = 0, and of others the sum is at least 0.29 2^k, beside
+// which E has its error: 0.415 2^-68.5 / 0.29 of it, 2^-67.9 in all. e^(x + d) - e^x <= 1.5 (|e^x - 1| + 1) |d|.
+template <class R>
+REPDL_HD dd_ball<R> exponential_minus_one(const dd_ball<R>& x) {
+  const reduced_exponent<R> e = reduce_exponent(value_of(x));
+  const R s = power_of(e.k);
+  const double_word<R> p = exp_reduced<true>(e.r);
+  const double_word<R> z = add(double_word<R>{s * p.hi, s * p.lo}, two_sum(s, math<R>::all(-1)));
+  const R own = 0x1.2p-68 * magnitude_of(z.hi) + 1.5 * (magnitude_of(z.hi) + 1) * e.error;
+  const R brought = x.error <= 0x1p-10 ? 1.5 * (magnitude_of(z.hi) + 1) * x.error : math<R>::all(infinity);
+  const mask_of<R> known = (magnitude_of(x.hi) <= 620) & (magnitude_of(x.hi) >= 0x1p-400);
+  return {z.hi, z.lo, known ? up(own + brought) : math<R>::all(infinity)};
+}
+
+// ---------------------------------------------------------------------------------------------------------------- log
+
+// ln(1 + f) for f in [-0.2929, 0.4143], relative error below 2^-73, or with more terms in double-double below 2^-84; of f below 2^-400
+// meaningless, but 0 of 0.
+//
+// s = f / (2 + f), |s| <= 0.1716, w = s^2 <= 0.02945: 2 artanh s = 2 s (1 + w (1/3 + w (1/5 + ...))), with 14 terms; beside 1:
+//   left out: w^14/29 and more                                                        < 2^-75.9
+//   from w^4/9 on (w^6/13 on) in binary64: 6.3 u of them                              < 2^-73.8 (2^-84.4)
+// and 2^-84 has no room for what is left out: 17 terms then, w^17/35 < 2^-91.
+template <bool Precise, class R>
+REPDL_HD double_word<R> log1p_reduced(double_word<R> f) {
+  const double_word<R> s = ratio(f, add(f, math<R>::all(2)));
+  const double_word<R> w = square(s);
+  double_word<R> t;
+  if constexpr (Precise) {
+    const R q = horner(w.hi, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25, 1.0 / 27, 1.0 / 29,
+                       1.0 / 31, 1.0 / 33);
+    t = sum(all_of<R>(dd_odd_inverse<5>()), w.hi * q);
+    t = sum(all_of<R>(dd_odd_inverse<4>()), product(w, t));
+    t = sum(all_of<R>(dd_odd_inverse<3>()), product(w, t));
+  } else {
+    const R q =
+        horner(w.hi, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25, 1.0 / 27);
+    t = sum(all_of<R>(dd_odd_inverse<3>()), w.hi * q);
+  }
+  t = sum(all_of<R>(dd_odd_inverse<2>()), product(w, t));
+  t = sum(all_of<R>(dd_odd_inverse<1>()), product(w, t));
+  const double_word<R> z = normalised(sum(s, product(s, product(w, t))));
+  return {2.0 * z.hi, 2.0 * z.lo};
+}
+
+// x = 2^k (1 + f), 1 + f in [0.7071, 1.4143], for a normal number x.hi > 0, exactly; with x.lo beside it, x in [2^-900, 2^1022].
+template <class R>
+struct reduced_logarithm {
+  double_word<R> f;
+  R k;
+};
+template <class R>
+REPDL_HD reduced_logarithm<R> reduce_logarithm(double_word<R> x) {
+  constexpr std::uint64_t root_half = 0x3fe6a09e667f3bcd;  // sqrt(1/2)
+  constexpr std::uint64_t one = std::uint64_t{1023} << 52;
+  const auto bits = math<R>::to_bits(x.hi);
+  const auto biased = (bits + (one - root_half)) >> 52;  // k + 1023
+  const R k = math<R>::from_bits(biased | 0x4330000000000000) - (0x1p52 + 1023);
+  const R m = math<R>::from_bits(bits - (biased << 52) + one);
+  const R low = 0.5 * (x.lo * math<R>::from_bits((2047 - biased) << 52));
+  return {fast_two_sum(m - 1.0, low), k};
+}
+// k ln 2 + ln(1 + f): sums below 2^11 of the first two parts are exact. Where k != 0, the result is more than 0.346 |k|, beside which
+// ln(1 + f) is less than 0.3467 and the rest errs by less than 2^-94.
+template <bool Precise, class R>
+REPDL_HD double_word<R> join_logarithm(const reduced_logarithm<R>& a) {
+  const double_word<R> s = fast_two_sum(a.k * ln2_parts[0], a.k * ln2_parts[1]);
+  const double_word<R> power{s.hi, s.lo + a.k * ln2_parts[2]};
+  return add(fast_two_sum(power.hi, power.lo), log1p_reduced<Precise>(a.f));
+}
+// ln x, x > 0: relative error below 2^-72 (2^-83): where k != 0, ln(1 + f) <= 0.3467 beside a result of at least 0.346. |ln(x + d) - ln x| <= 1.125 |d| / x for |d| <= x/16.
+template <bool Precise = false, class R>
+REPDL_HD dd_ball<R> logarithm(const dd_ball<R>& x) {
+  const double_word<R> z = join_logarithm<Precise>(reduce_logarithm(value_of(x)));
+  const mask_of<R> known = (x.hi >= 0x1p-1022) & (x.hi <= 0x1.fffffffffffffp1023) & (16 * x.error <= x.hi) &
+                           (is_in_middle(x.hi) | (x.lo == 0));
+  const R own = (Precise ? 0x1p-83 : 0x1p-72) * magnitude_of(z.hi);
+  return {z.hi, z.lo, known ? up(own + 1.125 * (x.error / x.hi)) : math<R>::all(infinity)};
+}
+// ln(1 + v), v > -1 and not below 2^-400 in magnitude, with a small relative error; |ln(1 + v + d) - ln(1 + v)| <= 1.125 |d| / (1 + v).
+// Outside [-0.29, 0.41] the sum 1 + v is a double-double, whose error is a 2^-104 of it, and |ln(1 + v)| more than 0.34.
+template <class R>
+REPDL_HD dd_ball<R> logarithm_1p(const dd_ball<R>& v) {
+  const double_word<R> sum = add(value_of(v), math<R>::all(1));
+  reduced_logarithm<R> a = reduce_logarithm(sum);
+  const mask_of<R> small = (v.hi > -0.29) & (v.hi < 0.41);
+  a = {{small ? v.hi : a.f.hi, small ? v.lo : a.f.lo}, small ? math<R>::all(0) : a.k};
+  const double_word<R> z = join_logarithm<false>(a);
+  const mask_of<R> known =
+      (magnitude_of(v.hi) >= 0x1p-400) & (sum.hi >= 0x1p-900) & (sum.hi <= 0x1p1022) & (16 * v.error <= sum.hi);
+  const R own = 0x1p-72 * magnitude_of(z.hi);
+  return {z.hi, z.lo, known ? up(own + 1.125 * (v.error / sum.hi)) : math<R>::all(infinity)};
+}
+
+// -------------------------------------------------------------------------------------------------------- sin and cos
+
+// x = q (pi/2) + r, |r| <= 0.7855, for |x| <= 2^24: q whole, |q| < 2^24. The first three parts of pi/2 have 29 bits, so that their products
+// with q are exact, and so is x - q half_pi_parts[0], a multiple of 2^-53 (where q != 0) below 2. Then low parts: those of the two exact sums,
+// below 2^-53, and the fourth product, below 2^-63, are added in three roundings: r within 2^-104, and exactly where q = 0.
+template <class R>
+struct reduced_angle {
+  double_word<R> r;
+  R error;
+  decltype(math<R>::to_bits(R{})) quadrant;  // q, in its last two bits
+};
+template <class R>
+REPDL_HD reduced_angle<R> reduce_angle(R x) {
+  const R turns = x * 0x1.45f306dc9c883p-1 + 0x1.8p52;  // RN(2 / pi)
+  const R q = turns - 0x1.8p52;
+  const double_word<R> s = two_sum(x - q * half_pi_parts[0], -(q * half_pi_parts[1]));
+  const double_word<R> t = two_sum(s.hi, -(q * half_pi_parts[2]));
+  const R low = (t.lo + s.lo) - q * half_pi_parts[3];
+  return {fast_two_sum(t.hi, low), q == 0 ? math<R>::all(0) : math<R>::all(0x1p-104), math<R>::to_bits(turns)};
+}
+
+// sin(r + q pi/2), where `sine`, or cos: of r within `error`.
+//
+// sin r = r (1 - w (1/3! - w (1/5! - ...))), cos r = 1 - w (1/2! - w (1/4! - ...)), w = r^2 <= 0.6171, with 11 terms, of which the
+// coefficients are chosen; of those of cos, which are larger, beside cos r > 0.707:
+//   left out: w^11/22! and more                                                       < 2^-77
+//   from w^5/10! on in binary64: 6.3 u of them                                        < 2^-75.1
+//   sum                                                                               < 2^-74.8
+template <class R>
+REPDL_HD dd_ball<R> circular(const reduced_angle<R>& a, bool sine) {
+  const auto quadrant = a.quadrant + (sine ? 0 : 1);                                            // sin, cos, -sin, -cos
+  const mask_of<R> odd = math<R>::from_bits((quadrant << 52) & (std::uint64_t{1} << 52)) == 0;  // of r
+  const double_word<R> w = square(a.r);
+  const R q = odd ? -horner(w.hi, inverse_factorial<11>(), -inverse_factorial<13>(), inverse_factorial<15>(),
+                            -inverse_factorial<17>(), inverse_factorial<19>(), -inverse_factorial<21>())
+                  : -horner(w.hi, inverse_factorial<10>(), -inverse_factorial<12>(), inverse_factorial<14>(),
+                            -inverse_factorial<16>(), inverse_factorial<18>(), -inverse_factorial<20>());
+  const auto choose = [&](dd of_sin, dd of_cos) -> double_word<R> {
+    return {odd ? math<R>::all(of_sin.hi) : math<R>::all(of_cos.hi),
+            odd ? math<R>::all(of_sin.lo) : math<R>::all(of_cos.lo)};
+  };
+  double_word<R> p = sum(choose(dd_inverse_factorial<9>(), dd_inverse_factorial<8>()), w.hi * q);
+  p = sum(choose(negative(dd_inverse_factorial<7>()), negative(dd_inverse_factorial<6>())), product(w, p));
+  p = sum(choose(dd_inverse_factorial<5>(), dd_inverse_factorial<4>()), product(w, p));
+  p = sum(choose(negative(dd_inverse_factorial<3>()), negative(dd_inverse_factorial<2>())), product(w, p));
+  const double_word<R> first{odd ? a.r.hi : math<R>::all(1), odd ? a.r.lo : math<R>::all(0)};
+  const double_word<R> z = normalised(sum(first, product(first, product(w, p))));
+  const auto flip = (quadrant << 62) & (std::uint64_t{1} << 63);
+  const auto with_flip = [&](R v) { return math<R>::from_bits(math<R>::to_bits(v) ^ flip); };
+  return {with_flip(z.hi), with_flip(z.lo), up(0x1.3p-75 * magnitude_of(z.hi) + a.error)};
+}
+// sin x or cos x, |x| in [2^-400, 2^24]; of other x nothing is known.
+template <class R>
+REPDL_HD dd_ball<R> circular(R x, bool sine) {
+  const dd_ball<R> z = circular(reduce_angle(x), sine);
+  const mask_of<R> known = (magnitude_of(x) >= 0x1p-400) & (magnitude_of(x) <= 0x1p24);
+  return {z.hi, z.lo, known ? z.error : math<R>::all(infinity)};
+}
+
+// ------------------------------------------------------------------------------------------------------------- arctan
+
+// arctan(n / d) for numbers 0 < n <= d, both in [2^-400, 2^400], n/d >= 2^-400.
+//
+// arctan(n/d) = arctan c + arctan t, t = (n - c d) / (d + c n), of c = 0, 1/4, 1/2, 13/16 the one with |t| <= 0.13: n/d <= 0.123 and 0: t <=
+// 0.123; <= 0.37 and 1/4: t in [-0.1232, 0.1099]; <= 0.645 and 1/2: t in [-0.1098, 0.1097]; <= 1 and 13/16: t in [-0.1099, 0.1035]. Products
+// with c are exact (two_prod), sums double-doubles within 2 u^2. w = t^2 < 0.0152: t (1 - w (1/3 - w (1/5 - ...))), with 13 terms; beside 1:
+//   left out: w^13/27 and more                                                        < 2^-83
+//   from w^4/9 on in binary64: 6.3 u of them                                          < 2^-77.6
+// |t| <= arctan(n/d) 1.01 in all four cases: 2^-77.5 of the sum.
+template <class R>
+REPDL_HD dd_ball<R> arctangent(R n, R d) {
+  const mask_of<R> beyond_0 = n > 0.123 * d, beyond_1 = n > 0.37 * d, beyond_2 = n > 0.645 * d;
+  const auto choose = [&](double c0, double c1, double c2, double c3) -> R {
+    const R upper = beyond_2 ? math<R>::all(c3) : math<R>::all(c2);
+    const R lower = beyond_0 ? math<R>::all(c1) : math<R>::all(c0);
+    return beyond_1 ? upper : lower;
+  };
+  const R c = choose(0, 0.25, 0.5, 0.8125);
+  const double_word<R> angle{choose(0, dd_arctan<1>().hi, dd_arctan<2>().hi, dd_arctan<3>().hi),
+                             choose(0, dd_arctan<1>().lo, dd_arctan<2>().lo, dd_arctan<3>().lo)};
+  const double_word<R> cd = two_prod(c, d);
+  const double_word<R> t = ratio(add(double_word<R>{-cd.hi, -cd.lo}, n), add(two_prod(c, n), d));
+  const double_word<R> w = square(t);
+  const R q = horner(w.hi, 1.0 / 9, -1.0 / 11, 1.0 / 13, -1.0 / 15, 1.0 / 17, -1.0 / 19, 1.0 / 21, -1.0 / 23, 1.0 / 25);
+  double_word<R> p = sum(all_of<R>(negative(dd_odd_inverse<3>())), w.hi * q);
+  p = sum(all_of<R>(dd_odd_inverse<2>()), product(w, p));
+  p = sum(all_of<R>(negative(dd_odd_inverse<1>())), product(w, p));
+  const double_word<R> z = add(angle, normalised(sum(t, product(t, product(w, p)))));
+  const mask_of<R> known = (n <= d) & (n >= 0x1p-400 * d) & (n >= 0x1p-400) & (d <= 0x1p400);
+  return {z.hi, z.lo, known ? 0x1p-77 * z.hi : math<R>::all(infinity)};
+}
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num

@@ -1,0 +1,197 @@
+// Balls of double-doubles against MPFR: what the operations and functions say of their errors, in registers as in single numbers, and
+// what rounding decides.
+#include <doctest/doctest.h>
+#include <mpfr.h>
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include "backends/cpu/core/simd.hpp"
+#include "librepdl/num/formula.hpp"
+
+namespace {
+
+using namespace repdl::num;
+using lanes = repdl::cpu::REPDL_ISA::f64v;
+constexpr int width = repdl::cpu::REPDL_ISA::lanes64;
+using one_ball = dd_ball<double>;
+
+struct real {
+  explicit real(double x = 0) {
+    mpfr_init2(v, 400);
+    mpfr_set_d(v, x, MPFR_RNDN);
+  }
+  real(const real&) = delete;
+  real& operator=(const real&) = delete;
+  ~real() { mpfr_clear(v); }
+  mpfr_t v;
+};
+bool contains(const one_ball& b, const real& exact) {
+  real d;
+  mpfr_sub_d(d.v, exact.v, b.hi, MPFR_RNDN);
+  mpfr_sub_d(d.v, d.v, b.lo, MPFR_RNDN);
+  return mpfr_cmpabs_ui(d.v, 0) == 0 || std::fabs(mpfr_get_d(d.v, MPFR_RNDA)) <= b.error;
+}
+bool same(double a, double b) { return bits_of(a) == bits_of(b); }
+
+class source {
+ public:
+  std::uint64_t word() { return g_(); }
+  // Significands of 53 bits, or a few; exponents between these.
+  double number(double lo, double hi, bool negative) {
+    const double e = lo + (hi - lo) * static_cast<double>(word() >> 11) * 0x1p-53;
+    const std::uint64_t fraction = word() % 4 == 0 ? word() & 0xe000000000000 : word() & 0xfffffffffffff;
+    const double m = std::ldexp(double_of(0x3ff0000000000000 | fraction), static_cast<int>(std::floor(e)));
+    return negative && (word() & 1) != 0 ? -m : m;
+  }
+
+ private:
+  std::mt19937_64 g_{20261127};
+};
+
+using mpfr_function = int (*)(mpfr_ptr, mpfr_srcptr, mpfr_rnd_t);
+
+// f, of numbers of exponents between lo and hi, is what MPFR says, in every lane; its errors are less than 2^bits of the value, but for
+// a share of 1 / rare of the operands, next to zeros.
+template <class F>
+void check_function(const char* name, const F& f, mpfr_function expected, double lo, double hi, bool negative, int bits,
+                    int rare = 0) {
+  INFO(std::string(name));
+  source s;
+  int wide = 0;
+  constexpr int count = 1500;
+  for (int i = 0; i < count; ++i) {
+    double x[width];
+    for (double& v : x) v = s.number(lo, hi, negative);
+    const auto r = f(repdl::cpu::REPDL_ISA::load<lanes>(x));
+    for (int k = 0; k < width; ++k) {
+      CAPTURE(x[k]);
+      const one_ball b = f(x[k]);
+      CHECK((same(b.hi, r.hi[k]) && same(b.lo, r.lo[k]) && same(b.error, r.error[k])));
+      real value(x[k]);
+      expected(value.v, value.v, MPFR_RNDN);
+      CHECK(contains(b, value));
+      CHECK(same(b.hi, b.hi + b.lo));
+      if (!(b.error <= std::ldexp(std::fabs(b.hi), bits))) ++wide;
+    }
+  }
+  CHECK(wide <= (rare == 0 ? 0 : width * count / rare));
+}
+
+template <class R>
+dd_ball<R> ball_of(R x) {
+  return number<dd_ball<R>>(x);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("portable values");
+
+TEST_CASE("functions in double-double stay within their bounds, in registers, too") {
+  const auto exp = [](auto x) { return exponential(ball_of(x)); };
+  check_function("exp", exp, mpfr_exp, -20, 8.99, true, -69);
+  const auto expm1 = [](auto x) { return exponential_minus_one(ball_of(x)); };
+  check_function("expm1", expm1, mpfr_expm1, -60, 8.99, true, -67);
+  const auto log = [](auto x) { return logarithm(ball_of(x)); };
+  check_function("log", log, mpfr_log, -1022, 1023, false, -71);
+  check_function("log near 1", log, mpfr_log, -1, 1, false, -71);
+  const auto precise = [](auto x) { return logarithm<true>(ball_of(x)); };
+  check_function("log, precise", precise, mpfr_log, -2, 2, false, -82);
+  const auto log1p = [](auto x) { return logarithm_1p(ball_of(x)); };
+  check_function("log1p", log1p, mpfr_log1p, -100, 500, false, -71);
+  check_function("log1p, negative", log1p, mpfr_log1p, -100, 0, true, -71);
+  const auto sin = [](auto x) { return circular(x, true); };
+  const auto cos = [](auto x) { return circular(x, false); };
+  check_function("sin", sin, mpfr_sin, -40, 24, true, -74, 50);
+  check_function("cos", cos, mpfr_cos, -40, 24, true, -74, 50);
+  const auto arctan = [](auto x) { return arctangent(x, math<decltype(x)>::all(1)); };
+  check_function("arctan", arctan, mpfr_atan, -300, 0, false, -75);
+  const auto root = [](auto x) { return square_root(ball_of(x)); };
+  check_function("sqrt", root, mpfr_sqrt, -800, 800, false, -99);
+}
+
+TEST_CASE("balls of double-doubles contain what they say, and know what is exact") {
+  source s;
+  int exact_sums = 0, exact_products = 0;
+  for (int i = 0; i < 40000; ++i) {
+    // A ball, and a number in it.
+    real x, y, z;
+    const auto draw = [&](real& value) {
+      const dd v = fast_two_sum(s.number(-60, 60, true), s.word() % 3 == 0 ? 0.0 : s.number(-120, -70, true));
+      const one_ball b{v.hi, v.lo, s.word() % 2 == 0 ? 0.0 : s.number(-140, -66, false)};
+      mpfr_set_d(value.v, b.hi, MPFR_RNDN);
+      mpfr_add_d(value.v, value.v, b.lo, MPFR_RNDN);
+      const int where = static_cast<int>(s.word() % 3) - 1;
+      mpfr_add_d(value.v, value.v, where * b.error, MPFR_RNDN);
+      return b;
+    };
+    const one_ball a = draw(x), b = draw(y);
+    CAPTURE(a.hi);
+    CAPTURE(b.hi);
+    mpfr_add(z.v, x.v, y.v, MPFR_RNDN);
+    CHECK(contains(a + b, z));
+    exact_sums += (a + b).error == 0;
+    mpfr_sub(z.v, x.v, y.v, MPFR_RNDN);
+    CHECK(contains(a - b, z));
+    mpfr_mul(z.v, x.v, y.v, MPFR_RNDN);
+    CHECK(contains(a * b, z));
+    exact_products += (a * b).error == 0;
+    if (b.error < 0x1p-4 * std::fabs(b.hi)) {
+      mpfr_div(z.v, x.v, y.v, MPFR_RNDN);
+      CHECK(contains(a / b, z));
+    }
+    if (a.hi > 0 && a.error < 0x1p-5 * a.hi) {
+      mpfr_sqrt(z.v, x.v, MPFR_RNDN);
+      CHECK(contains(square_root(a), z));
+    }
+  }
+  CHECK(exact_sums > 100);
+  CHECK(exact_products > 1000);
+  // What is not known: operands and results that over- or underflow, and what they make.
+  const auto unknown = [](const one_ball& b) { return !(b.error < 0x1p1000) && !round_ball(b).decided; };
+  CHECK(unknown(ball_of(0x1p-500) * ball_of(0x1p-500)));
+  CHECK(unknown(ball_of(0x1p600) * ball_of(0x1p600)));
+  CHECK(unknown(ball_of(1.0) / ball_of(0.0)));
+  CHECK(unknown(ball_of(1.0) / ball_of(0x1p-950)));
+  CHECK(unknown(ball_of(infinity) - ball_of(infinity)));
+  CHECK(unknown(square_root(ball_of(-1.0))));
+  CHECK(unknown(logarithm(ball_of(-1.0))));
+  CHECK(unknown(logarithm(ball_of(0.0))));
+  CHECK(unknown(circular(0x1p30, true)));
+  CHECK(unknown((ball_of(0x1p600) * ball_of(0x1p600)) * ball_of(0.0) + ball_of(1.0)));
+  CHECK_FALSE(round_ball(ball_of(0.0)).decided);
+}
+
+TEST_CASE("rounding a ball of double-doubles times a power of two: normal, subnormal and overflowing results") {
+  source s;
+  int decided = 0, subnormal = 0;
+  for (int i = 0; i < 60000; ++i) {
+    const dd v = fast_two_sum(s.number(-2, 9, false), s.word() % 2 == 0 ? s.number(-110, -46, true) : 0.0);
+    const one_ball a{v.hi, v.lo, s.word() % 2 == 0 ? 0.0 : s.number(-90, -70, false)};
+    const int k = s.word() % 2 == 0 ? -1000 - static_cast<int>(s.word() % 100)
+                                    : static_cast<int>(s.word() % 2000) - 1000 + (i % 8 == 0 ? 40 : 0);
+    const decided_lanes<double> r = round_scaled(a, static_cast<double>(k));
+    CAPTURE(a.hi);
+    CAPTURE(k);
+    // Both ends, rounded once, to binary64 with its subnormal numbers.
+    const auto rounded = [&](int side) {
+      real x(a.hi);
+      mpfr_add_d(x.v, x.v, a.lo, MPFR_RNDN);
+      mpfr_add_d(x.v, x.v, side * a.error, MPFR_RNDN);
+      mpfr_mul_2si(x.v, x.v, k, MPFR_RNDN);
+      return mpfr_get_d(x.v, MPFR_RNDN);
+    };
+    if (r.decided) {
+      ++decided;
+      subnormal += r.value < 0x1p-1022;
+      CHECK(same(r.value, rounded(-1)));
+      CHECK(same(r.value, rounded(1)));
+    }
+  }
+  CHECK(decided > 30000);
+  CHECK(subnormal > 10000);
+}
+
+TEST_SUITE_END();
