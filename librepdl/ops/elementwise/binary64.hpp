@@ -21,7 +21,6 @@ template <class D, class... X>
 concept takes = requires(const X&... x) {
   D::plain(x...);
 };
-// A concept of its own: a requires-expression in its place is false to nvcc 13.0 in device code.
 template <class D, class... X>
 concept knows = requires(const X&... x) {
   D::known(x...);
