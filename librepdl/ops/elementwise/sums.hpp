@@ -210,22 +210,23 @@ struct body64<ops::prelu_backward> {
 //     exact.
 // b + c has the sign of b where it is not exact: their exponents are different then.
 template <int L>
-REPDL_HD_CALL beside<L> sum_of_terms(ball<L> a, ball<L> b, ball<L> c) {
-  const auto order = [](ball<L>& larger, ball<L>& smaller) {
-    if (smaller.middle.is_zero()) return;
-    if (!larger.middle.is_zero() && larger.middle.exponent >= smaller.middle.exponent) return;
-    const ball<L> kept = larger;
+REPDL_HD_CALL beside<L> sum_of_terms(const ball<L>& x, const ball<L>& y, const ball<L>& z) {
+  const ball<L>*a = &x, *b = &y, *c = &z;
+  const auto order = [](const ball<L>*& larger, const ball<L>*& smaller) {
+    if (smaller->middle.is_zero()) return;
+    if (!larger->middle.is_zero() && larger->middle.exponent >= smaller->middle.exponent) return;
+    const ball<L>* kept = larger;
     larger = smaller;
     smaller = kept;
   };
   order(a, b);
   order(b, c);
   order(a, b);
-  const ball<L> two = a + b;
-  const ball<L> value = two + c;
-  if (b.middle.is_zero() || a.middle.exponent - b.middle.exponent <= 32 * L) return {value, two, sign_of(c)};
-  const ball<L> rest = b + c;
-  return {value, a, rest.exact() ? sign_of(rest) : b.middle.negative != 0 ? -1 : 1};
+  const ball<L> two = *a + *b;
+  const ball<L> value = two + *c;
+  if (b->middle.is_zero() || a->middle.exponent - b->middle.exponent <= 32 * L) return {value, two, sign_of(*c)};
+  const ball<L> rest = *b + *c;
+  return {value, *a, rest.exact() ? sign_of(rest) : b->middle.negative != 0 ? -1 : 1};
 }
 
 // x + value y z. Signs, zeros, infinities and NaN are those of x and the product of what is left of its factors
