@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The growth test: two elementwise functions in three formats, added as HACKING.md says: one whose results are integers, one with
-an option; a row operation, a statistic in three formats; and a sum of windows.
+"""The growth test: two elementwise functions, added as HACKING.md says: one in three formats whose results are integers, one in all four
+with an option; a row operation, a statistic in three formats; and a sum of windows.
 
     tests/growth.py WORK_DIR [--jobs N]
 
@@ -101,7 +101,7 @@ def main():
     expect(not lost, "no line of a digest or a known answer changed")
 
     cases = (source / "docs/digests/cases/quadratic.txt").read_text()
-    for t in ("f16", "bf16", "f32"):
+    for t in ("f16", "bf16", "f32", "f64"):
         expect(re.search(rf" {t},{t} .* scale=h[0-9a-f]+ -> ", cases), f"cases of {t} with the option")
     for f in structured:
         cases = (source / f"docs/digests/cases/{f}.txt").read_text()

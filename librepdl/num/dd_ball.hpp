@@ -203,13 +203,25 @@ REPDL_HD decided_lanes<R> round_ball(const dd_ball<R>& a) {
   return {a.hi, static_cast<mask_of<R>>(((low == high) | exact) & (a.hi != 0))};
 }
 
+// RN(a 2^k) for k a whole number, |k| <= 1000, and normal results.
+template <class R>
+REPDL_HD decided_lanes<R> round_normal(const dd_ball<R>& a, R k) {
+  const auto [low_end, high_end] = low_ends(a);
+  const R low = a.hi + low_end;
+  return {low * math<R>::from_bits(math<R>::to_bits(k + (0x1.8p52 + 1023)) << 52), low == a.hi + high_end};
+}
+
 // RN(a 2^k) for k a whole number of |k| <= 1100 and a in [1/4, 2^50], subnormal results and overflow included, or for k >= -1000 any a that
 // is not 0 with |a| in [2^-20, 2^50]. A subnormal result, a < 2^p
 // with p = -1022 - k, is a multiple of 2^(p - 52), the last bit of numbers in [2^p, 2^(p + 1)]: adding c = 2^p first rounds hi to one, and
 // the rest of hi joins lo: one more rounding, u of the rest, for which e has room. hi >= 2^p is what a is rounded to, or nothing is
-// decided. 2^k is made in two factors.
+// decided. 2^k is made in two factors. On a CPU all lanes mostly have normal results, and take a short way.
 template <class R>
 REPDL_HD decided_lanes<R> round_scaled(const dd_ball<R>& a, R k) {
+  if constexpr (!on_device) {
+    const mask_of<R> normal = (k >= -1000) & (k <= 970);
+    if (!math<R>::any(normal == 0)) return round_normal(a, k);
+  }
   const auto power = [](R n) -> R {  // 2^n, |n| <= 1000
     return math<R>::from_bits(math<R>::to_bits(n + (0x1.8p52 + 1023)) << 52);
   };

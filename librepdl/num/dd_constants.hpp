@@ -21,6 +21,7 @@ inline constexpr dd dd_selu_scale = {0x1.0cfabd6a91132p+0, 0x1.6fc7d272f2695p-55
 inline constexpr dd dd_selu_scale_alpha = {0x1.c212cc640f031p+0, 0x1.05161b045a1fep-56};  // s a of selu
 inline constexpr dd dd_inverse_840 = {0x1.3813813813814p-10, -0x1.fb1fb1fb1fb20p-64};  // 1 / 840
 inline constexpr double ln2_parts[] = {0x1.62e42fefa3800p-1, 0x1.ef35793c76000p-45, 0x1.cc01f97b57a08p-87};  // ln 2 in 42, 42, 53 bits
+inline constexpr double ln2_256th_parts[] = {0x1.62e42fef80000p-9, 0x1.1cf79abc80000p-44, 0x1.e3b39803f2f6bp-80};  // ln 2 / 256 in 34, 34, 53 bits
 inline constexpr double half_pi_parts[] = {0x1.921fb54000000p+0, 0x1.10b4611000000p-30, 0x1.4c4c662000000p-59, 0x1.1701b839a2520p-88};  // pi / 2 in 29, 29, 29, 53 bits
 // arctan 0, arctan 1/4, arctan 1/2, arctan 13/16
 template <int N>

@@ -1,7 +1,7 @@
-// e^x, ln x, sin, cos and arctan in balls of double-doubles: relative errors of 2^-69 and less, without tables and branches, of R =
+// e^x, ln x, sin, cos and arctan in balls of double-doubles: relative errors of 2^-68 and less, without branches, of R =
 // binary64 and registers of it alike.
 //
-// Method: an argument is reduced by parts of a constant, and a Taylor series summed by Horner's rule: its last terms, below 2^-17 of the
+// Method: an argument is reduced by parts of a constant, on a CPU e^x and ln x by a table, too, and a Taylor series summed by Horner's rule: its last terms, below 2^-17 of the
 // sum, in binary64, the first ones in double-double. u = 2^-53. The errors of double-double operations are those of dd.hpp and dd_ball.hpp; a dozen of them
 // after another stay below 2^-96 and are nothing beside the others, and are not counted below. The terms
 // that binary64 sums fall by 1/30 each, so that their sum is off by less than 3.2 u of itself: the leading coefficient's rounding, that of the
@@ -13,6 +13,7 @@
 
 #include "librepdl/num/dd_ball.hpp"
 #include "librepdl/num/dd_constants.hpp"
+#include "librepdl/num/dd_tables.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
@@ -50,49 +51,146 @@ REPDL_HD R power_of(R k) {
 
 // ---------------------------------------------------------------------------------------------------------------- exp
 
-// For |r| <= 0.3467: e^r with a relative error below 2^-70.3, or e^r - 1 with one below 2^-68.5; of |r| < 2^-400 products underflow, and the
-// latter is meaningless.
+// True where e^x and ln x are looked up in tables (dd_tables.hpp), of a register's lanes at once, and short series do the rest. A GPU
+// has longer series instead.
+inline constexpr bool uses_tables = !on_device;
+
+// e^x = 2^k row e^r: k whole, `row` a power of 2^(1/256) in [0.70, 1.42], or 1 where there are no tables; r within `error`.
+template <class R>
+struct reduced_exponent {
+  double_word<R> r;
+  R k, error;
+  double_word<R> row;
+};
+
+// For n = 256 k + j, j in [-128, 127]: k, and 2^(j/256); `bits` are those of n + 1.5 2^52. (n + 1/4) / 256 is never halfway between whole
+// numbers.
+template <class R>
+struct looked_up_power {
+  double_word<R> row;
+  R k;
+};
+template <class R>
+REPDL_HD looked_up_power<R> look_up_power(R n, decltype(math<R>::to_bits(R{})) bits) {
+  const auto i = (bits + 128) & 255;
+  const exponential_columns& table = exponential_on_host;
+  return {{math<R>::look_up(table.hi, i), math<R>::look_up(table.lo, i)},
+          nearest(math<R>::muladd(n, math<R>::all(0x1p-8), math<R>::all(0x1p-10)))};
+}
+
+// For |x| <= 760. With tables: x = n ln 2 / 256 + r, |r| <= 0.0014 = 2^-9.48. The parts of ln 2 / 256 have 34, 34 and 53 bits, n 19:
+// products with the first two are exact. So is f = x.hi - n part_0: where n != 0 it is a multiple of 2^-62, the last bit of x.hi or a smaller number, and
+// below 2^-9.5 + n 2^-42 < 2^-9. Of h = RN(f - p), p = n part_1, f - h - p is exact: |f| >= |p| makes it fast_two_sum's; else |p| < 2^-24, f and
+// p are multiples of 2^-76, and h is exact. What is rounded: the third product, below 2^-58, and the sum of it and x.lo, below 2^-43, twice:
+// r within 2^-94, and exactly where n = 0.
 //
-// s = r / 8, |s| <= 0.0434: p = e^s - 1 = s + s^2 (1/2 + s (1/6 + s q)), q = 1/4! + s/5! + ... + s^7/11!; then three times
-// e^2s - 1 = p (2 + p) = 2 p + p^2, or the square of 1 + p. Relative errors of p:
+// Without: x = k ln 2 + r, |r| <= 0.3467. The parts of ln 2 have 42, 42 and 53 bits, k 11: products with the first two are
+// exact, and so is x.hi - k ln2_parts[0]: both are multiples of the last bit of x.hi, >= 2^-54 where k != 0, and the difference is less
+// than 1/2. What is rounded: the third product, u 2^-74; low parts, below 2^-42, twice; hence r within 2^-94, and exactly where k = 0.
+template <class R>
+REPDL_HD reduced_exponent<R> reduce_exponent(double_word<R> x) {
+  const auto error = [](R n) -> R { return n == 0 ? math<R>::all(0) : math<R>::all(0x1p-94); };
+  if constexpr (uses_tables) {
+    const R shifted = math<R>::muladd(x.hi, math<R>::all(256 * dd_log2_e.hi), math<R>::all(0x1.8p52));
+    const R n = shifted - 0x1.8p52;
+    const looked_up_power<R> power = look_up_power(n, math<R>::to_bits(shifted));
+    const R first = math<R>::muladd(-n, math<R>::all(ln2_256th_parts[0]), x.hi);
+    const R hi = math<R>::muladd(-n, math<R>::all(ln2_256th_parts[1]), first);
+    const R rest = math<R>::muladd(-n, math<R>::all(ln2_256th_parts[1]), first - hi);
+    const R lo = rest + math<R>::muladd(-n, math<R>::all(ln2_256th_parts[2]), x.lo);
+    return {fast_two_sum(hi, lo), power.k, error(n), power.row};
+  } else {
+    const R k = nearest(x.hi * dd_log2_e.hi);
+    const R first = x.hi - k * ln2_parts[0];
+    const double_word<R> s = two_sum(first, -(k * ln2_parts[1]));
+    const R low = s.lo + (x.lo - k * ln2_parts[2]);
+    return {fast_two_sum(s.hi, low), k, error(k), all_of<R>(dd{1, 0})};
+  }
+}
+// 2^x for |x| <= 1100: x = n/256 + f, exactly, r = f ln 2 within 2^-103 of itself, which the bounds below have room for; exactly where f = 0.
+template <class R>
+REPDL_HD reduced_exponent<R> reduce_exponent_of_2(R x) {
+  const auto reduced = [](R f, R k, double_word<R> row) -> reduced_exponent<R> {
+    const double_word<R> r = product(all_of<R>(dd_ln2), double_word<R>{f, math<R>::all(0)});
+    return {r, k, math<R>::all(0), row};
+  };
+  if constexpr (uses_tables) {
+    const R shifted = math<R>::muladd(x, math<R>::all(256), math<R>::all(0x1.8p52));
+    const R n = shifted - 0x1.8p52;
+    const looked_up_power<R> power = look_up_power(n, math<R>::to_bits(shifted));
+    return reduced(math<R>::muladd(n, math<R>::all(-0x1p-8), x), power.k, power.row);
+  } else {
+    const R k = nearest(x);
+    return reduced(x - k, k, all_of<R>(dd{1, 0}));
+  }
+}
+
+// row e^r with a relative error below exp_reduced_error, or without tables e^r - 1 with one below 2^-68.5; of |r| < 2^-400 products underflow, and
+// the latter is meaningless.
+//
+// With tables, |r| <= 2^-9.48, r.lo <= u |r|:
+//   e^r - 1 = r + r^2 q, q = 1/2 + r/6 + ... + r^4/720, beside 1:
+//     left out: r^7/7! and more                                                       < 2^-78
+//     r.hi for r in r^2 q: u r^2 2                                                    < 2^-71
+//     in binary64, 3.3 u of r^2/2                                                     < 2^-71.2
+//   times row: r.lo + r^2 q < 2^-19.9 |row|; four roundings of that, or of what is less, and row.lo (r.lo + r^2 q) < 2^-73 are less than
+//     2^-70.9 of row. In all < 2^-69.4.
+//
+// Without, row = 1, |r| <= 0.3467: s = r / 8, |s| <= 0.0434: p = e^s - 1 = s + s^2 (1/2 + s (1/6 + s q)), q = 1/4! + s/5! + ... + s^7/11!;
+// then three times e^2s - 1 = p (2 + p) = 2 p + p^2, or the square of 1 + p. Relative errors of p:
 //   left out: s^11/12! and more                                                       < 2^-78
 //   s q, 4.3 u of s/24 (1 + 2^-6), times s^2                                          < 2^-68.9
 // A relative error d of e^s - 1 is as one of d (e^s - 1) / (s e^s) <= 1.03 d of s, and that one of at most r e^r / (e^r - 1) <= 1.19 of
 // itself of the result; 1.03 for s < 0, where the other factor is less than 1: 2^-68.9 1.21 < 2^-68.6. Squares multiply the relative error of 1 + p by 8, which is
 // 0.0444/1.0444 of p's or 0.0425/0.9575: 2^-68.9 8 0.0445 < 2^-70.3 of e^r. Their low parts are at most 4, 9, 19 u, then 39 u.
+inline constexpr double exp_reduced_error = uses_tables ? 0x1.8p-70 : 0x1p-70;
 template <bool MinusOne, class R>
-REPDL_HD double_word<R> exp_reduced(double_word<R> r) {
-  const double_word<R> s{0.125 * r.hi, 0.125 * r.lo};
-  const R q =
-      horner(s.hi, inverse_factorial<4>(), inverse_factorial<5>(), inverse_factorial<6>(), inverse_factorial<7>(),
-             inverse_factorial<8>(), inverse_factorial<9>(), inverse_factorial<10>(), inverse_factorial<11>());
-  double_word<R> t = sum(all_of<R>(dd_inverse_factorial<3>()), s.hi * q);
-  t = sum(all_of<R>(dd_inverse_factorial<2>()), product(s, t));
-  double_word<R> p = sum(s, product(square(s), t));
-  if constexpr (!MinusOne) p = sum(all_of<R>(dd{1, 0}), p);
-  REPDL_UNROLL
-  for (int i = 0; i < 3; ++i) {
-    const double_word<R> squared = square(p);
-    p = MinusOne ? sum(double_word<R>{2.0 * p.hi, 2.0 * p.lo}, squared) : squared;
+REPDL_HD double_word<R> exp_reduced(const reduced_exponent<R>& e) {
+  if constexpr (uses_tables) {
+    static_assert(!MinusOne);
+    const R q = horner(e.r.hi, inverse_factorial<2>(), inverse_factorial<3>(), inverse_factorial<4>(),
+                       inverse_factorial<5>(), inverse_factorial<6>());
+    const R low = math<R>::muladd(e.r.hi * e.r.hi, q, e.r.lo);
+    const double_word<R> p = two_prod(e.row.hi, e.r.hi);
+    const double_word<R> s = fast_two_sum(e.row.hi, p.hi);
+    return fast_two_sum(s.hi,
+                        s.lo + (math<R>::muladd(e.row.hi, low, e.row.lo) + math<R>::muladd(e.row.lo, e.r.hi, p.lo)));
+  } else {
+    const double_word<R> s{0.125 * e.r.hi, 0.125 * e.r.lo};
+    const R q =
+        horner(s.hi, inverse_factorial<4>(), inverse_factorial<5>(), inverse_factorial<6>(), inverse_factorial<7>(),
+               inverse_factorial<8>(), inverse_factorial<9>(), inverse_factorial<10>(), inverse_factorial<11>());
+    double_word<R> t = sum(all_of<R>(dd_inverse_factorial<3>()), s.hi * q);
+    t = sum(all_of<R>(dd_inverse_factorial<2>()), product(s, t));
+    double_word<R> p = sum(s, product(square(s), t));
+    if constexpr (!MinusOne) p = sum(all_of<R>(dd{1, 0}), p);
+    REPDL_UNROLL
+    for (int i = 0; i < 3; ++i) {
+      const double_word<R> squared = square(p);
+      p = MinusOne ? sum(double_word<R>{2.0 * p.hi, 2.0 * p.lo}, squared) : squared;
+    }
+    return normalised(p);
   }
-  return normalised(p);
 }
 
-// x = k ln 2 + r, |r| <= 0.3467, for |x| <= 760, k whole. The parts of ln 2 have 42, 42 and 53 bits, k 11: products with the first two are
-// exact, and so is x.hi - k ln2_parts[0]: both are multiples of the last bit of x.hi, >= 2^-54 where k != 0, and the difference is less
-// than 1/2. What is rounded: the third product, u 2^-74; low parts, below 2^-42, twice; hence r within 2^-94, and exactly where k = 0.
+// row e^r - c with tables, c = 2^-k of the number x that was reduced, so that 2^k times it is e^x - 1; relative error below 2^-70.5.
+//
+// e^r - 1 = r + (r^2/2 + r^3 q), q = 1/6 + r/24 + ... + r^4/5040, beside r:
+//   left out: r^7/8! and more                                                         < 2^-81
+//   r^3 q, 6.3 u of r^2/6, and the roundings of sums of low parts, 2 u of it          < 2^-71
+// Then (row - c) + row (e^r - 1). Where row = c = 1, the first part is 0. Else it is 0.0027 at least, and the second one less than 0.51 times that: the
+// sum has at most 0.51/0.49 times the relative error of e^r - 1.
 template <class R>
-struct reduced_exponent {
-  double_word<R> r;
-  R k, error;
-};
-template <class R>
-REPDL_HD reduced_exponent<R> reduce_exponent(double_word<R> x) {
-  const R k = nearest(x.hi * dd_log2_e.hi);
-  const R first = x.hi - k * ln2_parts[0];
-  const double_word<R> s = two_sum(first, -(k * ln2_parts[1]));
-  const R low = s.lo + (x.lo - k * ln2_parts[2]);
-  return {fast_two_sum(s.hi, low), k, k == 0 ? math<R>::all(0) : math<R>::all(0x1p-94)};
+REPDL_HD double_word<R> exp_reduced_less(const reduced_exponent<R>& e, R c) {
+  const double_word<R> w = square(e.r);
+  const R q = horner(e.r.hi, inverse_factorial<3>(), inverse_factorial<4>(), inverse_factorial<5>(),
+                     inverse_factorial<6>(), inverse_factorial<7>());
+  const double_word<R> s = fast_two_sum(e.r.hi, 0.5 * w.hi);
+  const R low = math<R>::muladd(math<R>::all(0.5), w.lo, e.r.lo) + (w.hi * e.r.hi) * q;
+  const double_word<R> y = product(e.row, double_word<R>{s.hi, s.lo + low});
+  const double_word<R> less = two_sum(e.row.hi, -c);
+  const double_word<R> z = fast_two_sum(less.hi, y.hi);
+  return fast_two_sum(z.hi, z.lo + ((less.lo + e.row.lo) + y.lo));
 }
 
 // m 2^k, m in [0.70, 1.42].
@@ -102,13 +200,13 @@ struct scaled_ball {
   R k;
 };
 // e^x for |x| <= 760, else of k = NaN and no meaning; e^(x + d) - e^x <= 1.01 e^x |d| for |d| <= 2^-10, else nothing is known. The relative error is less than
-// 2^-70.3 (exp_reduced) and 2^-94 (r).
+// exp_reduced_error, 2^-94 (r) in it.
 template <class R>
 REPDL_HD scaled_ball<R> scaled_exponential(const dd_ball<R>& x) {
   const reduced_exponent<R> e = reduce_exponent(value_of(x));
-  const double_word<R> m = exp_reduced<false>(e.r);
+  const double_word<R> m = exp_reduced<false>(e);
   const mask_of<R> exact = (x.hi == 0) & (x.error == 0);
-  const R own = exact ? math<R>::all(0) : 0x1p-70 * m.hi;
+  const R own = exact ? math<R>::all(0) : exp_reduced_error * m.hi;
   const R brought = x.error <= 0x1p-10 ? 1.5 * x.error : math<R>::all(infinity);
   return {{m.hi, m.lo, up(own + brought)},
           magnitude_of(x.hi) <= 760 ? e.k : math<R>::all(double_of(format<double>::nan))};
@@ -121,14 +219,23 @@ REPDL_HD dd_ball<R> exponential(const dd_ball<R>& x) {
   return {e.m.hi * s, e.m.lo * s, known ? e.m.error * s : math<R>::all(infinity)};
 }
 
-// e^x - 1 with a small relative error, 2^k E + (2^k - 1): of results next to 0 k = 0, and of others the sum is at least 0.29 2^k, beside
+// e^x - 1 with a small relative error. Without tables 2^k E + (2^k - 1): of results next to 0 k = 0, and of others the sum is at least 0.29 2^k, beside
 // which E has its error: 0.415 2^-68.5 / 0.29 of it, 2^-67.9 in all. e^(x + d) - e^x <= 1.5 (|e^x - 1| + 1) |d|.
+template <class R>
+REPDL_HD double_word<R> exponential_minus_one(const reduced_exponent<R>& e) {
+  const R s = power_of(e.k);
+  if constexpr (uses_tables) {
+    const double_word<R> z = exp_reduced_less(e, power_of(-e.k));
+    return {s * z.hi, s * z.lo};
+  } else {
+    const double_word<R> p = exp_reduced<true>(e);
+    return add(double_word<R>{s * p.hi, s * p.lo}, two_sum(s, math<R>::all(-1)));
+  }
+}
 template <class R>
 REPDL_HD dd_ball<R> exponential_minus_one(const dd_ball<R>& x) {
   const reduced_exponent<R> e = reduce_exponent(value_of(x));
-  const R s = power_of(e.k);
-  const double_word<R> p = exp_reduced<true>(e.r);
-  const double_word<R> z = add(double_word<R>{s * p.hi, s * p.lo}, two_sum(s, math<R>::all(-1)));
+  const double_word<R> z = exponential_minus_one(e);
   const R own = 0x1.2p-68 * magnitude_of(z.hi) + 1.5 * (magnitude_of(z.hi) + 1) * e.error;
   const R brought = x.error <= 0x1p-10 ? 1.5 * (magnitude_of(z.hi) + 1) * x.error : math<R>::all(infinity);
   const mask_of<R> known = (magnitude_of(x.hi) <= 620) & (magnitude_of(x.hi) >= 0x1p-400);
@@ -137,15 +244,15 @@ REPDL_HD dd_ball<R> exponential_minus_one(const dd_ball<R>& x) {
 
 // ---------------------------------------------------------------------------------------------------------------- log
 
-// ln(1 + f) for f in [-0.2929, 0.4143], relative error below 2^-73, or with more terms in double-double below 2^-84; of f below 2^-400
-// meaningless, but 0 of 0.
+// ln(1 + f) without tables, f in [-0.2929, 0.4143], relative error below 2^-73, or with more terms in double-double below 2^-84; of f below
+// 2^-400 meaningless, but 0 of 0.
 //
 // s = f / (2 + f), |s| <= 0.1716, w = s^2 <= 0.02945: 2 artanh s = 2 s (1 + w (1/3 + w (1/5 + ...))), with 14 terms; beside 1:
 //   left out: w^14/29 and more                                                        < 2^-75.9
 //   from w^4/9 on (w^6/13 on) in binary64: 6.3 u of them                              < 2^-73.8 (2^-84.4)
 // and 2^-84 has no room for what is left out: 17 terms then, w^17/35 < 2^-91.
 template <bool Precise, class R>
-REPDL_HD double_word<R> log1p_reduced(double_word<R> f) {
+REPDL_HD double_word<R> log1p_by_artanh(double_word<R> f) {
   const double_word<R> s = ratio(f, add(f, math<R>::all(2)));
   const double_word<R> w = square(s);
   double_word<R> t;
@@ -166,53 +273,126 @@ REPDL_HD double_word<R> log1p_reduced(double_word<R> f) {
   return {2.0 * z.hi, 2.0 * z.lo};
 }
 
-// x = 2^k (1 + f), 1 + f in [0.7071, 1.4143], for a normal number x.hi > 0, exactly; with x.lo beside it, x in [2^-900, 2^1022].
+// x = 2^k m, ln m = row + ln(1 + f), for a normal number x.hi > 0; with x.lo beside it, x in [2^-900, 2^1022].
+// With tables, m in [0.7037, 1.4076], row = -ln c, f = m c - 1 within 2^-106 and normalised, |f| < 2^-9: m.hi c is exact in two numbers, of which the first
+// is within 2^-8 of 1. Where c = 1, row is 0, and f = m - 1 exactly, |f| <= 2^-9 2/3.
+// Without, f = m - 1 exactly, m in [0.7071, 1.4143].
 template <class R>
 struct reduced_logarithm {
   double_word<R> f;
   R k;
+  double_word<R> row;
 };
 template <class R>
 REPDL_HD reduced_logarithm<R> reduce_logarithm(double_word<R> x) {
-  constexpr std::uint64_t root_half = 0x3fe6a09e667f3bcd;  // sqrt(1/2)
+  constexpr std::uint64_t least =
+      uses_tables ? logarithm_columns::first_bits : 0x3fe6a09e667f3bcd;  // m's; that of sqrt(1/2)
   constexpr std::uint64_t one = std::uint64_t{1023} << 52;
   const auto bits = math<R>::to_bits(x.hi);
-  const auto biased = (bits + (one - root_half)) >> 52;  // k + 1023
+  const auto biased = (bits + (one - least)) >> 52;  // k + 1023
   const R k = math<R>::from_bits(biased | 0x4330000000000000) - (0x1p52 + 1023);
-  const R m = math<R>::from_bits(bits - (biased << 52) + one);
+  const auto bits_of_m = bits - (biased << 52) + one;
+  const R m = math<R>::from_bits(bits_of_m);
   const R low = 0.5 * (x.lo * math<R>::from_bits((2047 - biased) << 52));
-  return {fast_two_sum(m - 1.0, low), k};
+  if constexpr (uses_tables) {
+    const auto i = ((bits_of_m - least) >> 44) & 255;
+    const logarithm_columns& table = logarithm_on_host;
+    const R c = math<R>::look_up(table.inverse, i);
+    const double_word<R> p = two_prod(m, c);
+    return {fast_two_sum(p.hi - 1.0, math<R>::muladd(low, c, p.lo)),
+            k,
+            {math<R>::look_up(table.hi, i), math<R>::look_up(table.lo, i)}};
+  } else {
+    return {fast_two_sum(m - 1.0, low), k, all_of<R>(dd{0, 0})};
+  }
 }
-// k ln 2 + ln(1 + f): sums below 2^11 of the first two parts are exact. Where k != 0, the result is more than 0.346 |k|, beside which
-// ln(1 + f) is less than 0.3467 and the rest errs by less than 2^-94.
+// The same of 1 + v, with f = v where v is small: up to 2^-9 2/3, or from -0.29 to 0.41. Elsewhere the sum 1 + v is a double-double,
+// whose error is 2^-104 of it.
+template <class R>
+REPDL_HD reduced_logarithm<R> reduce_logarithm_1p(double_word<R> v, double_word<R> sum) {
+  reduced_logarithm<R> a = reduce_logarithm(sum);
+  const mask_of<R> small = uses_tables ? (a.row.hi == 0) & (a.k == 0) : (v.hi > -0.29) & (v.hi < 0.41);
+  a.f = {small ? v.hi : a.f.hi, small ? v.lo : a.f.lo};
+  a.k = small ? math<R>::all(0) : a.k;
+  return a;
+}
+
+// k ln 2 + row + ln(1 + f), with its error.
+//
+// With tables. s = k ln2_parts[0] + row.hi is exact: a multiple of 2^-42 below 2^10; the rest is below 2^-32, rounded twice: 2^-94 of |k| + 2^-10. Where s != 0
+// it is 0.0032 at least, and f less than 0.002: the result is 0.0012 at least.
+//   ln(1 + f) = f - f^2/2 + f^3 q, q = 1/3 - f/4 + ... - f^5/8, absolute errors in |f|^3/3:
+//     left out: f^9/9 and more                                                        < 2^-54
+//     f.hi for f in f^3 q: 3 u, or 2^-80 |f|^2 3 where only f.hi is normalised; in binary64, 4.4 u; the sum with low parts, three roundings: 3.1 u
+//   10.5 u |f|^3/3 in all. row.lo errs by 2^-97, the sums of low parts, below 2^-41 where k = 0, by 2^-94 each, thrice: 2^-93 of a result of
+//   0.0012 at least, unless row = 0, where they are less than 2 u f. Less than 2^-51 |f|^3 + 2^-83 of the result.
+// Precise, relative to f:
+//   ln(1 + f) = f - f^2 (1/2 - f (1/3 - f (1/4 - f q))), q = 1/5 - f/6 + ... - f^5/10; the brackets in double-double
+//     left out: f^10/11 and more                                                      < 2^-93
+//     f^4 q, 6.3 u of f^4/5                                                           < 2^-88
+//   and of the sum of low parts, below 2^-42 where k = 0, of a result of 0.0012: 2^-86: in all < 2^-85.
+//
+// Without: sums below 2^11 of the first two parts are exact. Where k != 0, the result is more than 0.346 |k|, beside which
+// ln(1 + f) is less than 0.3467 and the rest errs by less than 2^-94; 2^-72, or 2^-83, in all.
 template <bool Precise, class R>
-REPDL_HD double_word<R> join_logarithm(const reduced_logarithm<R>& a) {
-  const double_word<R> s = fast_two_sum(a.k * ln2_parts[0], a.k * ln2_parts[1]);
-  const double_word<R> power{s.hi, s.lo + a.k * ln2_parts[2]};
-  return add(fast_two_sum(power.hi, power.lo), log1p_reduced<Precise>(a.f));
+REPDL_HD dd_ball<R> join_logarithm(const reduced_logarithm<R>& a) {
+  if constexpr (uses_tables) {
+    const R s = math<R>::muladd(a.k, math<R>::all(ln2_parts[0]), a.row.hi);
+    const R rest = math<R>::muladd(a.k, math<R>::all(dd_ln2.hi - ln2_parts[0]),
+                                   math<R>::muladd(a.k, math<R>::all(dd_ln2.lo), a.row.lo));
+    const double_word<R> w = square(a.f);
+    if constexpr (Precise) {
+      const R q = horner(a.f.hi, 1.0 / 5, -1.0 / 6, 1.0 / 7, -1.0 / 8, 1.0 / 9, -1.0 / 10);
+      double_word<R> t = sum(all_of<R>(dd{-0.25, 0}), a.f.hi * q);
+      t = sum(all_of<R>(dd_odd_inverse<1>()), product(a.f, t));
+      t = sum(all_of<R>(dd{-0.5, 0}), product(a.f, t));
+      const double_word<R> y = sum(a.f, product(w, t));
+      const double_word<R> z = fast_two_sum(s, y.hi);
+      const double_word<R> r = fast_two_sum(z.hi, z.lo + (rest + y.lo));
+      return {r.hi, r.lo, 0x1p-83 * magnitude_of(r.hi)};
+    } else {
+      const R q = horner(a.f.hi, 1.0 / 3, -1.0 / 4, 1.0 / 5, -1.0 / 6, 1.0 / 7, -1.0 / 8);
+      const R cube = w.hi * a.f.hi;
+      const double_word<R> y = fast_two_sum(s, a.f.hi);
+      const double_word<R> z = fast_two_sum(y.hi, -0.5 * w.hi);
+      const R low = math<R>::muladd(math<R>::all(-0.5), w.lo, a.f.lo) + (rest + (y.lo + z.lo));
+      const double_word<R> r = fast_two_sum(z.hi, math<R>::muladd(cube, q, low));
+      return {r.hi, r.lo, 0x1p-51 * magnitude_of(cube) + 0x1p-83 * magnitude_of(r.hi)};
+    }
+  } else {
+    const double_word<R> s = fast_two_sum(a.k * ln2_parts[0], a.k * ln2_parts[1]);
+    const double_word<R> power{s.hi, s.lo + a.k * ln2_parts[2]};
+    const double_word<R> z = add(fast_two_sum(power.hi, power.lo), log1p_by_artanh<Precise>(a.f));
+    return {z.hi, z.lo, (Precise ? 0x1p-83 : 0x1p-72) * magnitude_of(z.hi)};
+  }
 }
-// ln x, x > 0: relative error below 2^-72 (2^-83): where k != 0, ln(1 + f) <= 0.3467 beside a result of at least 0.346. |ln(x + d) - ln x| <= 1.125 |d| / x for |d| <= x/16.
+// row + ln(1 + f)
+template <class R>
+REPDL_HD dd_ball<R> logarithm_without_power(reduced_logarithm<R> a) {
+  if constexpr (uses_tables) {
+    a.k = math<R>::all(0);
+    return join_logarithm<false>(a);
+  } else {
+    const double_word<R> log = log1p_by_artanh<false>(a.f);
+    return {log.hi, log.lo, 0x1p-73 * magnitude_of(log.hi)};
+  }
+}
+// ln x, x > 0: relative error below 2^-68 (2^-83), that of f = 2^-9 beside 0.0032, and mostly much less. |ln(x + d) - ln x| <= 1.125 |d| / x for |d| <= x/16.
 template <bool Precise = false, class R>
 REPDL_HD dd_ball<R> logarithm(const dd_ball<R>& x) {
-  const double_word<R> z = join_logarithm<Precise>(reduce_logarithm(value_of(x)));
+  const dd_ball<R> z = join_logarithm<Precise>(reduce_logarithm(value_of(x)));
   const mask_of<R> known = (x.hi >= 0x1p-1022) & (x.hi <= 0x1.fffffffffffffp1023) & (16 * x.error <= x.hi) &
                            (is_in_middle(x.hi) | (x.lo == 0));
-  const R own = (Precise ? 0x1p-83 : 0x1p-72) * magnitude_of(z.hi);
-  return {z.hi, z.lo, known ? up(own + 1.125 * (x.error / x.hi)) : math<R>::all(infinity)};
+  return {z.hi, z.lo, known ? up(z.error + 1.125 * (x.error / x.hi)) : math<R>::all(infinity)};
 }
 // ln(1 + v), v > -1 and not below 2^-400 in magnitude, with a small relative error; |ln(1 + v + d) - ln(1 + v)| <= 1.125 |d| / (1 + v).
-// Outside [-0.29, 0.41] the sum 1 + v is a double-double, whose error is a 2^-104 of it, and |ln(1 + v)| more than 0.34.
 template <class R>
 REPDL_HD dd_ball<R> logarithm_1p(const dd_ball<R>& v) {
   const double_word<R> sum = add(value_of(v), math<R>::all(1));
-  reduced_logarithm<R> a = reduce_logarithm(sum);
-  const mask_of<R> small = (v.hi > -0.29) & (v.hi < 0.41);
-  a = {{small ? v.hi : a.f.hi, small ? v.lo : a.f.lo}, small ? math<R>::all(0) : a.k};
-  const double_word<R> z = join_logarithm<false>(a);
+  const dd_ball<R> z = join_logarithm<false>(reduce_logarithm_1p(value_of(v), sum));
   const mask_of<R> known =
       (magnitude_of(v.hi) >= 0x1p-400) & (sum.hi >= 0x1p-900) & (sum.hi <= 0x1p1022) & (16 * v.error <= sum.hi);
-  const R own = 0x1p-72 * magnitude_of(z.hi);
-  return {z.hi, z.lo, known ? up(own + 1.125 * (v.error / sum.hi)) : math<R>::all(infinity)};
+  return {z.hi, z.lo, known ? up(z.error + 1.125 * (v.error / sum.hi)) : math<R>::all(infinity)};
 }
 
 // -------------------------------------------------------------------------------------------------------- sin and cos

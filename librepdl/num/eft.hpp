@@ -24,6 +24,8 @@ struct math<double> {
   REPDL_HD static double from_bits(std::uint64_t a) { return double_of(a); }
   REPDL_HD static float to_float(double a) { return static_cast<float>(a); }
   REPDL_HD static double sqrt(double a) { return num::sqrt(a); }
+  REPDL_HD static double look_up(const double* column, std::uint64_t row) { return column[row]; }
+  REPDL_HD static bool any(bool of) { return of; }
 };
 
 // |a|

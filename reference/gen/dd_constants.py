@@ -84,6 +84,7 @@ say("dd_selu_scale_alpha", selu_scale * selu_alpha, "s a of selu")
 say("dd_inverse_840", Fraction(1, 840), "1 / 840")
 for name, value, text, bits in (
     ("ln2", ln2, "ln 2", (42, 42, 53)),
+    ("ln2_256th", ln2 / 256, "ln 2 / 256", (34, 34, 53)),
     ("half_pi", pi / 2, "pi / 2", (29, 29, 29, 53)),
 ):
     values = ", ".join(hexadecimal(v) for v in parts(value, *bits))

@@ -28,9 +28,14 @@ bool is_tested(const ops::elementwise_row& row) {
   return ops::proof_in(row.proof, dtype::f64) == ops::proof_kind::multi_limb;
 }
 
-// One call on every engine from every tier, compared with the oracle.
+// One call on every engine from every tier, compared with the oracle; or, for many operands, one engine from the last tier.
 class checker {
  public:
+  explicit checker(bool every_engine = true) : engines_(test::engines()) {
+    std::vector<test::engine> last = test::every_context({tier::exact});
+    if (!every_engine) last.erase(last.begin(), last.end() - 1);
+    for (test::engine& e : last) engines_.push_back(std::move(e));
+  }
   void check(const ops::elementwise_row& row, const std::vector<array>& in, const attributes& attrs,
              const std::string& what) {
     const std::vector<array> expected = reference::evaluate_all(std::string(row.name), in, attrs);
@@ -44,15 +49,11 @@ class checker {
   std::int64_t outputs = 0;
 
  private:
-  std::vector<test::engine> engines_ = [] {
-    std::vector<test::engine> all = test::engines();
-    for (test::engine& e : test::every_context({tier::exact})) all.push_back(std::move(e));
-    return all;
-  }();
+  std::vector<test::engine> engines_;
 };
 
-void check_all(std::int64_t count) {
-  checker c;
+void check_all(std::int64_t count, bool every_engine) {
+  checker c(every_engine);
   for (const ops::elementwise_row& row : ops::elementwise_rows()) {
     if (!has_binary64(row) || !is_tested(row)) continue;
     const bool options = row.options.count() > 0;
@@ -77,8 +78,59 @@ void check_all(std::int64_t count) {
 
 TEST_SUITE_BEGIN("values");
 
-TEST_CASE("binary64: every row against the oracle, every class") { check_all(47); }
-TEST_CASE("binary64: many operands of every row [long]" * doctest::skip()) { check_all(1'000'000); }
+TEST_CASE("binary64: every row against the oracle, every class") { check_all(47, true); }
+TEST_CASE("binary64: many operands of every row [long]" * doctest::skip()) { check_all(1'000'000, false); }
+
+namespace {
+// Operands of every exponent between 2^low and 2^high.
+double drawn(reference::word_stream& w, double low, double high, bool negative) {
+  const double unit = static_cast<double>(w.next64() >> 11) * 0x1p-53;
+  const double x = std::ldexp(1 + static_cast<double>(w.next64() >> 12) * 0x1p-52,
+                              static_cast<int>(std::floor(low + unit * (high - low))));
+  return negative && w.flip() ? -x : x;
+}
+
+// The first tier on every engine, compared with the last tier of the widest set: `count` operands each.
+void compare_tiers(std::int64_t count) {
+  struct range {
+    const char* name;
+    double low, high;
+    bool negative;
+  };
+  constexpr range x_of_pow{"pow", -8, 8, false}, y_of_pow{"", -8, 7, true};
+  constexpr std::int64_t block = 1 << 18;
+  std::vector<test::engine> first = test::engines();
+  const test::engine last = std::move(test::every_context({tier::exact}).back());
+  for (const range& r : {range{"exp", -60, 9.4, true}, {"log", -1022, 1023, false}, {"sin", -60, 24, true}, x_of_pow}) {
+    const std::string name = r.name;
+    reference::word_stream w(11, static_cast<std::uint64_t>(name[0]));
+    for (std::int64_t done = 0; done < count; done += block) {
+      const std::int64_t n = std::min(block, count - done);
+      std::vector<array> in;
+      for (const range& of : {r, y_of_pow}) {
+        if (name != "pow" && !in.empty()) break;
+        array& a = in.emplace_back(dtype::f64, reference::shape_list{n});
+        for (std::int64_t i = 0; i < n; ++i) {
+          const double v = drawn(w, of.low, of.high, of.negative);
+          std::memcpy(a.bytes.data() + 8 * i, &v, 8);
+        }
+      }
+      std::vector<array> expected{array(dtype::f64, reference::shape_list{n})};
+      expected = test::run(*last.ctx, name, in, expected, {});
+      for (test::engine& e : first) {
+        const std::string text = test::difference(test::run(*e.ctx, name, in, expected, {}), expected);
+        if (!text.empty()) FAIL(name << " on " << e.name << ": " << text);
+      }
+    }
+    MESSAGE(name << ": " << count << " operands, first tier and last one");
+  }
+}
+}  // namespace
+
+TEST_CASE("binary64: the first tier against the last one") { compare_tiers(2000); }
+TEST_CASE("binary64: a billion operands from the first tier and from the last [long]" * doctest::skip()) {
+  compare_tiers(1'000'000'000);
+}
 
 // Zeros, the ends of the range and of subnormal numbers, infinities, NaN, and where tails and pieces of formulas meet.
 TEST_CASE("binary64: tuples of landmarks") {

@@ -152,6 +152,31 @@ template <class To, class From>
 }
 #endif
 
+// column[row] in every lane.
+[[gnu::always_inline]] inline f64v gather(const double* column, u64v row) {
+#if defined(__AVX512F__)
+  return _mm512_mask_i64gather_pd(f64v{}, 0xff, as<__m512i>(row), column, 8);
+#elif defined(__AVX2__)
+  return _mm256_i64gather_pd(column, as<__m256i>(row), 8);
+#else
+  f64v v;
+  for (int i = 0; i < lanes64; ++i) v[i] = column[row[i]];
+  return v;
+#endif
+}
+// True if the mask of a lane is set.
+[[gnu::always_inline]] inline bool any(i64v mask) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi64_mask(as<__m512i>(mask), as<__m512i>(mask)) != 0;
+#elif defined(__AVX__)
+  return _mm256_testz_si256(as<__m256i>(mask), as<__m256i>(mask)) == 0;
+#elif defined(__SSE2__)
+  return _mm_movemask_pd(as<__m128d>(mask)) != 0;
+#else
+  return (mask[0] | mask[1]) != 0;
+#endif
+}
+
 [[gnu::always_inline]] inline f64v square_root(f64v a) {
 #if defined(__AVX512F__)
   return _mm512_maskz_sqrt_pd(0xff, a);
@@ -244,6 +269,10 @@ struct math<cpu::REPDL_ISA::f64v> {
   [[gnu::always_inline]] static real from_bits(bits a) { return cpu::REPDL_ISA::as<real>(a); }
   [[gnu::always_inline]] static single to_float(real a) { return cpu::REPDL_ISA::narrow(a); }
   [[gnu::always_inline]] static real sqrt(real a) { return cpu::REPDL_ISA::square_root(a); }
+  [[gnu::always_inline]] static real look_up(const double* column, bits row) {
+    return cpu::REPDL_ISA::gather(column, row);
+  }
+  [[gnu::always_inline]] static bool any(cpu::REPDL_ISA::i64v mask) { return cpu::REPDL_ISA::any(mask); }
 };
 
 }  // namespace REPDL_ISA

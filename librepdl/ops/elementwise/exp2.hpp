@@ -78,8 +78,8 @@ struct body<ops::exp2> {
   }
 };
 
-// Binary64. 2^x is rational for whole x only: no midpoint but 2^-1075, whose result, as that of what is less, is 0. x = k + f, k whole, exactly,
-// and f ln 2 within 2^-103 of itself, which exp_reduced's bound has room for; of f = 0 everything is exact.
+// Binary64. 2^x is rational for whole x only: no midpoint but 2^-1075, whose result, as that of what is less, is 0. Of a whole x
+// everything is exact.
 struct exp2_64 {
   template <class R>
   REPDL_HD static mask_of<R> plain(R x) {
@@ -92,10 +92,10 @@ struct exp2_64 {
   }
   template <class R>
   REPDL_HD static decided_lanes<R> first(R x) {
-    const R k = nearest(x);
-    const R f = x - k;
-    const double_word<R> m = exp_reduced<false>(product(all_of<R>(dd_ln2), double_word<R>{f, math<R>::all(0)}));
-    return round_scaled(dd_ball<R>{m.hi, m.lo, f == 0 ? math<R>::all(0) : 0x1p-70 * m.hi}, k);
+    const reduced_exponent<R> e = reduce_exponent_of_2(x);
+    const double_word<R> m = exp_reduced<false>(e);
+    const mask_of<R> exact = (e.r.hi == 0) & (e.row.hi == 1);
+    return round_scaled(dd_ball<R>{m.hi, m.lo, exact ? math<R>::all(0) : exp_reduced_error * m.hi}, e.k);
   }
   template <class Ball>
   REPDL_HD static Ball formula(double x) {

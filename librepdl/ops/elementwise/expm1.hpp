@@ -97,14 +97,19 @@ struct expm1_64 {
   REPDL_HD static decided_lanes<R> first(R x) {
     using Ball = dd_ball<R>;
     const reduced_exponent<R> e = reduce_exponent(double_word<R>{x, math<R>::all(0)});
-    const double_word<R> p = exp_reduced<true>(e.r);
-    const Ball reduced{p.hi, p.lo, 0x1.8p-69 * magnitude_of(p.hi) + 1.5 * e.error};
-    const mask_of<R> none = e.k == 0;
-    const Ball one = number<Ball>(none ? math<R>::all(0) : math<R>::all(1));
-    const R power = power_of(e.k > 100 ? math<R>::all(-100) : -e.k);
-    const Ball less = number<Ball>(none ? math<R>::all(0) : -power);
-    const Ball sum = (reduced + one) + less;
-    return round_scaled(grown(sum, none ? math<R>::all(0) : math<R>::all(0x1p-99)), e.k);
+    if constexpr (uses_tables) {
+      const double_word<R> z = exp_reduced_less(e, power_of(e.k > 100 ? math<R>::all(-100) : -e.k));
+      return round_scaled(dd_ball<R>{z.hi, z.lo, 0x1p-69 * magnitude_of(z.hi)}, e.k);
+    } else {
+      const double_word<R> p = exp_reduced<true>(e);
+      const Ball reduced{p.hi, p.lo, 0x1.8p-69 * magnitude_of(p.hi) + 1.5 * e.error};
+      const mask_of<R> none = e.k == 0;
+      const Ball one = number<Ball>(none ? math<R>::all(0) : math<R>::all(1));
+      const R power = power_of(e.k > 100 ? math<R>::all(-100) : -e.k);
+      const Ball less = number<Ball>(none ? math<R>::all(0) : -power);
+      const Ball sum = (reduced + one) + less;
+      return round_scaled(grown(sum, none ? math<R>::all(0) : math<R>::all(0x1p-99)), e.k);
+    }
   }
   template <class Ball>
   REPDL_HD static Ball formula(double x) {

@@ -91,10 +91,14 @@ struct body<ops::log> {
 struct log64 : logarithm64 {
   template <class R>
   REPDL_HD static decided_lanes<R> first(R x) {
-    const logarithm64_parts<R> a = logarithm64_of(x);
-    const double_word<R> s = fast_two_sum(a.k * ln2_parts[0], a.k * ln2_parts[1]);
-    const double_word<R> power = fast_two_sum(s.hi, s.lo + a.k * ln2_parts[2]);
-    return round_ball(dd_ball<R>{power.hi, power.lo, magnitude_of(a.k) * 0x1p-94} + a.log);
+    if constexpr (uses_tables) {
+      return round_ball(join_logarithm<false>(reduce_any_logarithm(x)));
+    } else {
+      const logarithm64_parts<R> a = logarithm64_of(x);
+      const double_word<R> s = fast_two_sum(a.k * ln2_parts[0], a.k * ln2_parts[1]);
+      const double_word<R> power = fast_two_sum(s.hi, s.lo + a.k * ln2_parts[2]);
+      return round_ball(dd_ball<R>{power.hi, power.lo, magnitude_of(a.k) * 0x1p-94} + a.log);
+    }
   }
   template <class Ball>
   REPDL_HD static Ball formula(double x) {

@@ -189,11 +189,16 @@ struct logarithm64_parts {
   dd_ball<R> log;  // ln(1 + f), x = 2^k (1 + f)
 };
 template <class R>
-REPDL_HD logarithm64_parts<R> logarithm64_of(R x) {
+REPDL_HD reduced_logarithm<R> reduce_any_logarithm(R x) {
   const mask_of<R> subnormal = x < 0x1p-1022;
-  const reduced_logarithm<R> a = reduce_logarithm(double_word<R>{subnormal ? 0x1p54 * x : x, math<R>::all(0)});
-  const double_word<R> log = log1p_reduced<false>(a.f);
-  return {subnormal ? a.k - 54 : a.k, {log.hi, log.lo, 0x1p-73 * magnitude_of(log.hi)}};
+  reduced_logarithm<R> a = reduce_logarithm(double_word<R>{subnormal ? 0x1p54 * x : x, math<R>::all(0)});
+  a.k = subnormal ? a.k - 54 : a.k;
+  return a;
+}
+template <class R>
+REPDL_HD logarithm64_parts<R> logarithm64_of(R x) {
+  const reduced_logarithm<R> a = reduce_any_logarithm(x);
+  return {a.k, logarithm_without_power(a)};
 }
 // What a logarithm is where it is not plain: of x < 0 and NaN NaN, of 0 and infinity an infinity, of 1 0.
 struct logarithm64 {

@@ -102,6 +102,20 @@ struct logit64 {
     const R limit = z == 0.5 ? math<R>::all(0) : sign * pole;
     return (z == 0.5) | (z == 0) | (z == 1) ? limit : nan_of<R>();
   }
+  // Of t, or where `middle` of 1 + t.
+  template <class R>
+  REPDL_HD static reduced_logarithm<R> reduced(double_word<R> t, mask_of<R> middle) {
+    double_word<R> x = t;
+    if constexpr (uses_tables) {
+      const double_word<R> sum = add(t, math<R>::all(1));
+      x = {middle ? sum.hi : t.hi, middle ? sum.lo : t.lo};
+    }
+    reduced_logarithm<R> a = reduce_logarithm(x);
+    const mask_of<R> small = uses_tables ? static_cast<mask_of<R>>(middle & (a.row.hi == 0) & (a.k == 0)) : middle;
+    a.f = {small ? t.hi : a.f.hi, small ? t.lo : a.f.lo};
+    a.k = small ? math<R>::all(0) : a.k;
+    return a;
+  }
   template <class Ball, class R>
   REPDL_HD static Ball formula(R x, const parameters& p) {
     const R z = cut(x, p.value[0]);
@@ -111,11 +125,10 @@ struct logit64 {
     } else {
       const mask_of<R> middle = (z >= 0.42) & (z <= 0.58);
       const Ball t = number<Ball>(middle ? 2.0 * z - 1.0 : z) / (number<Ball>(1) - number<Ball>(z));
-      reduced_logarithm<R> a = reduce_logarithm(value_of(t));
-      a = {{middle ? t.hi : a.f.hi, middle ? t.lo : a.f.lo}, middle ? math<R>::all(0) : a.k};
-      const double_word<R> log = join_logarithm<false>(a);
+      const reduced_logarithm<R> a = reduced(value_of(t), middle);
+      const Ball log = join_logarithm<false>(a);
       const R brought = 1.6 * (middle ? t.error : t.error / t.hi);
-      const Ball r{log.hi, log.lo, up(0x1p-72 * magnitude_of(log.hi) + brought)};
+      const Ball r{log.hi, log.lo, up(log.error + brought)};
       return select(above(x, p.value[0]), negated(r), r);
     }
   }

@@ -328,8 +328,7 @@ REPDL_HD dd_ball<R> precise_logarithm(R x) {
   const binary_parts<R> parts = binary_parts_of(x);
   reduced_logarithm<R> a = reduce_logarithm(double_word<R>{parts.m, math<R>::all(0)});
   a.k = a.k + parts.e;
-  const double_word<R> z = join_logarithm<true>(a);
-  return {z.hi, z.lo, 0x1p-83 * magnitude_of(z.hi)};
+  return join_logarithm<true>(a);
 }
 // y as a factor of ln x, x != 1, whose magnitude is in [2^-54, 2^10]: beyond 2^200 any y makes more than 2^146, which is out of every range;
 // below 2^-200 it is a ball around 0, so that products do not underflow.
@@ -379,7 +378,7 @@ REPDL_HD decided_lanes<R> round_with_whole_power(const dd_ball<R>& c, R k, R x, 
   return round_limited(v, k + static_cast<double>(n) * parts.e);
 }
 
-// First tier: |y ln x| <= 760 with an error below 2^-73, and e^w to 2^-70. What is exact, or a midpoint (of subnormal numbers, too), pow_dyadic
+// First tier: |y ln x| <= 760 with an error below 2^-73, and e^w to 2^-69.4; on a CPU, with less to do where results are far from over- and underflow. What is exact, or a midpoint (of subnormal numbers, too), pow_dyadic
 // finds: its theorem (pow_exact.hpp) holds for operands and results of 53 bits as it is. So balls meet only values that are no midpoints; results
 // next to 1 they see as 1. |y ln x| > 800 is out of range, and pow_estimate knows it within a relative 2^-13.
 struct pow64 {
@@ -404,6 +403,17 @@ struct pow64 {
   }
   template <class R>
   REPDL_HD static decided_lanes<R> first(R x, R y) {
+    if constexpr (uses_tables) {
+      const dd_ball<R> log = precise_logarithm(magnitude_of(x));
+      const double_word<R> w = product(double_word<R>{y, math<R>::all(0)}, value_of(log));
+      const mask_of<R> near = magnitude_of(w.hi) <= 690;
+      if (!math<R>::any(near == 0)) {
+        const reduced_exponent<R> e = reduce_exponent(w);
+        const double_word<R> m = exp_reduced<false>(e);
+        const decided_lanes<R> r = round_normal(dd_ball<R>{m.hi, m.lo, 0x1p-69 * m.hi}, e.k);
+        return {with_sign_of_base(r.value, x, y), r.decided};
+      }
+    }
     const dd_ball<R> w = power_ball(y) * precise_logarithm(magnitude_of(x));
     const auto as_it_is = [](const dd_ball<R>& m) { return m; };
     const decided_lanes<R> r = round_scaled_power(as_it_is, math<R>::all(0), w);

@@ -54,6 +54,20 @@ struct tanh64 {
     const R far = magnitude_of(x) > 1 ? one : x;
     return x == x ? far : nan_of<R>();
   }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    if constexpr (uses_tables) {
+      const reduced_exponent<R> e = reduce_exponent(double_word<R>{2 * magnitude_of(x), math<R>::all(0)});
+      const R c = power_of(-e.k);
+      const double_word<R> z = exp_reduced_less(e, c);
+      const double_word<R> s = two_sum(z.hi, 2 * c);
+      const double_word<R> t = ratio(z, fast_two_sum(s.hi, s.lo + z.lo));
+      const decided_lanes<R> r = round_ball(dd_ball<R>{t.hi, t.lo, 0x1p-69 * t.hi});
+      return {copy_sign(r.value, x), r.decided};
+    } else {
+      return round_ball(formula<dd_ball<R>>(x));
+    }
+  }
   template <class Ball, class R>
   REPDL_HD static Ball formula(R x) {
     const Ball e = exponential_minus_one(scaled(number<Ball>(x), 1));

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# Writes librepdl/num/dd_tables.hpp: what e^x and ln x in double-double are looked up in.
+#
+#   python3 reference/gen/dd_tables.py > librepdl/num/dd_tables.hpp
+from fractions import Fraction
+from math import isqrt
+
+BITS = 400
+ONE = 1 << BITS
+
+
+def artanh(z):
+    """Within 2^-380."""
+    total, power, n = 0, int(z * ONE), 1
+    square = int(z * z * ONE)
+    while power:
+        total += power // n
+        power = power * square >> BITS if power > 0 else -(-power * square >> BITS)
+        n += 2
+    return Fraction(total, ONE)
+
+
+def log(x):
+    return 2 * artanh((x - 1) / (x + 1))
+
+
+def hexadecimal(x):
+    return x.hex().replace("0x1.0000000000000p", "0x1p") if x else "0"
+
+
+def column(name, values):
+    lines = []
+    for i in range(0, len(values), 4):
+        lines.append("     " + ", ".join(hexadecimal(v) for v in values[i : i + 4]))
+    return f"    // {name}\n    {{" + ",\n".join(lines).lstrip() + "}"
+
+
+# 2^((j - 128) / 256), j = 0, ..., 255
+step = 2 * ONE
+for _ in range(8):
+    step = isqrt(step * ONE)
+powers, value = [], Fraction(isqrt(ONE * ONE // 2), ONE)
+for _ in range(256):
+    powers.append(Fraction(round(value * 2**350), 2**350))  # 1 is exact
+    value = Fraction(int(value * step), ONE)
+exp_hi = [float(p) for p in powers]
+exp_lo = [float(p - Fraction(h)) for p, h in zip(powers, exp_hi)]
+
+# Numbers m whose bits, less those of 1 - 2^-9 (151 + 2/3), begin with i: below 1 they are 2^-9 apart, above 2^-8, and 1 is in row 151.
+FIRST = (1023 << 52) - (151 << 44) - (2 << 44) // 3
+
+
+def number(bits):
+    return Fraction(2 ** 52 + bits % 2 ** 52, 2 ** 52) * Fraction(2) ** ((bits >> 52) - 1023)
+
+
+inverse, log_hi, log_lo = [], [], []
+for i in range(256):
+    low, high = number(FIRST + (i << 44)), number(FIRST + (i + 1 << 44))
+    c = 1.0 if i == 151 else float(2 / (low + high))
+    inverse.append(c)
+    value = -log(Fraction(c))
+    hi = Fraction(round(value * 2 ** 42), 2 ** 42)
+    log_hi.append(float(hi))
+    log_lo.append(float(value - hi))
+    assert max(abs(low * Fraction(c) - 1), abs(high * Fraction(c) - 1)) < Fraction(1, 2 ** 9)
+
+print(
+    f"""// Made by reference/gen/dd_tables.py; do not edit.
+#pragma once
+
+#include "librepdl/num/platform.hpp"
+
+namespace repdl::num {{
+inline namespace REPDL_ISA {{
+
+// 2^((j - 128) / 256) = hi + lo
+struct exponential_columns {{
+  double hi[256], lo[256];
+}};
+// Row i is for numbers m whose bits are at least `first_bits` + i 2^44 and less than with i + 1: |m inverse - 1| < 2^-9, and -ln inverse =
+// hi + lo, hi a multiple of 2^-42; inverse = 1 in row 151, where |m - 1| <= 2^-9 2/3.
+struct logarithm_columns {{
+  static constexpr std::uint64_t first_bits = {FIRST:#x};
+  double inverse[256], hi[256], lo[256];
+}};
+
+// clang-format off
+inline constexpr exponential_columns exponential_on_host = {{
+{column("hi", exp_hi)},
+{column("lo", exp_lo)}
+}};
+inline constexpr logarithm_columns logarithm_on_host = {{
+{column("inverse", inverse)},
+{column("hi", log_hi)},
+{column("lo", log_lo)}
+}};
+// clang-format on
+
+}}  // namespace REPDL_ISA
+}}  // namespace repdl::num"""
+)
