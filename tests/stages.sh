@@ -249,6 +249,7 @@ stage_python() {
   $empty/bin/pip install --quiet 'huggingface_hub<1' safetensors pyyaml pillow
   printf '   %s\n' "$(cd build/wheels && ls -sh ./*.whl)" >&3
   local python=$root/$empty/bin/python
+  lines=1 show "$python" tools/numpy_table.py --check
   # What arrays, types and shapes become on their way is the same in all of an operation's cases; which bits, other stages compare.
   REPDL_CASES_EVERY=4 lines=1 show "$python" -m pytest -q -p no:cacheprovider --ignore=python/tests/torch python/tests
   (

@@ -8,15 +8,13 @@ import json
 import math
 import os
 import subprocess
-import sys
 
 import pytest
 
 import librepdl
+from registry import REPDL, ROWS
 
-REPDL = [os.environ["REPDL"]] if "REPDL" in os.environ else [sys.executable, "-m", "librepdl"]
 SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i64": 8, "i32": 4, "bool": 1, "f8_e4m3fn": 1, "f8_e5m2": 1}
-ROWS = {row["name"]: row for row in json.loads(subprocess.run([*REPDL, "docs", "--json"], check=True, capture_output=True).stdout)}
 RENAMED = {"keepdim": "keepdims"}
 NUMPYS = {"linspace": {"end": "stop", "count": "num"}}
 
