@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -268,10 +268,10 @@ TEST_CASE("safetensors: the time is linear in the number of tensors, and of keys
     file.tensors.push_back(tensor<float>("tensor " + std::to_string(i), {static_cast<float>(i)}, {1}));
     file.metadata[std::to_string(i)] = "text";
   }
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of the processor: disks and other programs take their time
   write_tensors(dir.file("a"), file);
   const tensor_file back = read_tensors(dir.file("a"));
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  CHECK(std::clock() - begin < 5 * CLOCKS_PER_SEC);
   CHECK(back.metadata == file.metadata);
   REQUIRE(back.tensors.size() == many);
   for (const int i : {0, 1, many / 2, many - 1}) {
