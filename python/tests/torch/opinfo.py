@@ -94,18 +94,22 @@ def call(op: Any, sample: Any, backward: bool, to: torch.dtype | None = None, de
     return found
 
 
+def real(t: torch.Tensor) -> torch.Tensor:
+    """On the CPU, complex numbers as pairs."""
+    return torch.view_as_real(t.cpu().resolve_conj()) if t.is_complex() else t.cpu()
+
+
 def same_bits(a: list[torch.Tensor], b: list[torch.Tensor]) -> str | None:
     if len(a) != len(b):
         return f"{len(a)} tensors against {len(b)}"
     for i, (x, y) in enumerate(zip(a, b)):
         if x.shape != y.shape or x.dtype != y.dtype:
             return f"tensor {i}: {x.dtype} {list(x.shape)} against {y.dtype} {list(y.shape)}"
-        x, y = x.cpu(), y.cpu()
-        if x.is_floating_point():
-            with librepdl.torch.exempt():
+        with librepdl.torch.exempt():
+            x, y = real(x), real(y)
+            if x.is_floating_point():
                 integer = {2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
-                equal = torch.equal(x.contiguous().view(integer), y.contiguous().view(integer))
-        else:
+                x, y = x.contiguous().view(integer), y.contiguous().view(integer)
             equal = torch.equal(x, y)
         if not equal:
             return f"tensor {i}: bits differ"
@@ -118,9 +122,10 @@ def far(ours: list[torch.Tensor], reference: list[torch.Tensor]) -> str | None:
     for i, (x, y) in enumerate(zip(ours, reference)):
         if x.shape != y.shape:
             return f"tensor {i}: shape {list(x.shape)}, in float64 {list(y.shape)}"
+        x, y = real(x), real(y)
         if not x.is_floating_point() or x.numel() == 0:
             continue
-        x, y = x.cpu().double(), y.cpu().double()
+        x, y = x.double(), y.double()
         finite = x.isfinite() & y.isfinite()
         same = (x == y) | (x.isnan() & y.isnan())
         # What overflows in float32 does not in float64.
