@@ -1,18 +1,20 @@
 """PyTorch's own samples of every operation (OpInfo), forward and backward, with librepdl enabled.
 
-    python opinfo.py [--device cuda] [--only NAME]... [--json FILE] [--readme FILE [--write]]
+    python opinfo.py [--dtype TYPE|all]... [--device cuda] [--only NAME]... [--json FILE] [--readme FILE [--write]]
 
-An operation is covered if all of its float32 samples run; refused if one raises librepdl's NotImplementedError. Of a covered one,
-each of these is an error:
+In each type (float32 if none is given) the operations are those of which plain PyTorch takes a sample. One is covered if all of its samples
+run; refused if one raises librepdl's NotImplementedError. Of a covered one, each of these is an error:
   - a result or gradient farther from plain PyTorch's in float64 than BOUND allows;
   - other bits of the in-place or out= variant than of the functional one, of tensors that are not contiguous, of two threads, or, with
     --device cuda, than on the CPU;
-  - an error input (one that plain PyTorch refuses) that is accepted, or gives an exception of another type that is no refusal.
+  - an error input (one that plain PyTorch refuses) that is accepted, or gives an exception of another type that is no refusal
+    (only in float32).
 """
 
 import argparse
 import collections
 import json
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -26,8 +28,11 @@ import librepdl.torch
 warnings.filterwarnings("ignore")
 
 #: Of |result - float64's|, over the greatest |float64's| of the tensor and 1: some composites lose digits by cancellation, so this
-#: looks for wrong formulas; that each operation is right to the last bit, librepdl's own tests show.
-BOUND = 1e-4
+#: looks for wrong formulas; that each operation is right to the last bit, librepdl's own tests show. Some 900 times the type's eps (cov in
+#: float32 needs half of that); in 16 bits, where that much would say nothing, 8 times.
+BOUND = {torch.float32: 1e-4, torch.float64: 2e-13, torch.bfloat16: 2**-4, torch.float16: 2**-7}
+#: How far plain PyTorch's own float64 is from the truth: hardsigmoid's gradient is multiplied by 1/6 rounded to float32.
+FLOAT64_IS_OFF = {"nn.functional.hardsigmoid": 1e-8}
 #: Results that are not functions of the values: random numbers, uninitialised memory, and indices or shapes that float64 changes.
 RANDOM = {"bernoulli", "nn.functional.multi_head_attention_forward", "cauchy", "geometric", "log_normal", "normal", "rand_like", "randn", "randn_like", "randint", "randint_like", "multinomial", "uniform", "exponential",
           "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d", "nn.functional.alpha_dropout",
@@ -59,24 +64,24 @@ def converted(value: Any, change: Any) -> Any:
     return change(value) if isinstance(value, torch.dtype) else value
 
 
-def fresh(value: Any, requires: bool, to: torch.dtype | None = None, device: str | None = None) -> Any:
-    """A copy whose gradients are its own, floating-point numbers in another type."""
+def fresh(value: Any, requires: bool, widened: torch.dtype | None = None, device: str | None = None) -> Any:
+    """A copy whose gradients are its own; what is of the type `widened` is in float64."""
     def change(t: Any) -> Any:
         if isinstance(t, torch.dtype):
-            return to if t == torch.float32 and to is not None else t
+            return torch.float64 if t == widened else t
         needed = requires and t.requires_grad
         with torch.no_grad():
             u = t.detach()
             if device is not None:
                 u = u.to(device)
-            u = u.to(to, copy=True) if to is not None and u.dtype == torch.float32 else u.clone() if device is None else u
+            u = u.to(torch.float64, copy=True) if u.dtype == widened else u.clone() if device is None else u
         return u.requires_grad_(needed)
     return converted(value, change)
 
 
-def call(op: Any, sample: Any, backward: bool, to: torch.dtype | None = None, device: str | None = None) -> list[torch.Tensor]:
-    """The results, and the gradients of all inputs."""
-    arguments = fresh((sample.input, list(sample.args), sample.kwargs), backward, to, device)
+def call(op: Any, sample: Any, backward: bool, dtype: torch.dtype, wide: bool = False, device: str | None = None) -> list[torch.Tensor]:
+    """The results of a sample of this type, and the gradients of all inputs; if wide, of the same numbers in float64."""
+    arguments = fresh((sample.input, list(sample.args), sample.kwargs), backward, dtype if wide else None, device)
     if device is not None and "device" in arguments[2]:
         arguments[2]["device"] = device
     torch.manual_seed(1)
@@ -86,12 +91,16 @@ def call(op: Any, sample: Any, backward: bool, to: torch.dtype | None = None, de
     if backward:
         outputs = [t for t in tensors(result) if t.is_floating_point() and t.requires_grad]
         if outputs:
-            with librepdl.torch.exempt():  # gradients that are no round numbers, the same in every type
-                grads = [torch.linspace(0.5, 1.5, t.numel(), dtype=torch.float64).to(torch.float32).to(t).reshape(t.shape)
-                         for t in outputs]
+            with librepdl.torch.exempt():  # gradients that are no round numbers, the same if wide
+                grads = [torch.linspace(0.5, 1.5, t.numel(), dtype=torch.float64).to(dtype).to(t).reshape(t.shape) for t in outputs]
             torch.autograd.backward(outputs, grads)
         found += [t.grad for t in tensors(arguments) if t.requires_grad and t.is_leaf and t.grad is not None]
     return found
+
+
+def real(t: torch.Tensor) -> torch.Tensor:
+    """On the CPU, complex numbers as pairs."""
+    return torch.view_as_real(t.cpu().resolve_conj()) if t.is_complex() else t.cpu()
 
 
 def same_bits(a: list[torch.Tensor], b: list[torch.Tensor]) -> str | None:
@@ -100,59 +109,61 @@ def same_bits(a: list[torch.Tensor], b: list[torch.Tensor]) -> str | None:
     for i, (x, y) in enumerate(zip(a, b)):
         if x.shape != y.shape or x.dtype != y.dtype:
             return f"tensor {i}: {x.dtype} {list(x.shape)} against {y.dtype} {list(y.shape)}"
-        x, y = x.cpu(), y.cpu()
-        if x.is_floating_point():
-            with librepdl.torch.exempt():
+        with librepdl.torch.exempt():
+            x, y = real(x), real(y)
+            if x.is_floating_point():
                 integer = {2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
-                equal = torch.equal(x.contiguous().view(integer), y.contiguous().view(integer))
-        else:
+                x, y = x.contiguous().view(integer), y.contiguous().view(integer)
             equal = torch.equal(x, y)
         if not equal:
             return f"tensor {i}: bits differ"
     return None
 
 
-def far(ours: list[torch.Tensor], reference: list[torch.Tensor]) -> str | None:
+def far(ours: list[torch.Tensor], reference: list[torch.Tensor], bound: float) -> str | None:
     if len(ours) != len(reference):
         return f"{len(ours)} tensors, in float64 {len(reference)}"
     for i, (x, y) in enumerate(zip(ours, reference)):
         if x.shape != y.shape:
             return f"tensor {i}: shape {list(x.shape)}, in float64 {list(y.shape)}"
+        x, y = real(x), real(y)
         if not x.is_floating_point() or x.numel() == 0:
             continue
-        x, y = x.cpu().double(), y.cpu().double()
+        largest = torch.finfo(x.dtype).max
+        x, y = x.double(), y.double()
         finite = x.isfinite() & y.isfinite()
         same = (x == y) | (x.isnan() & y.isnan())
-        # What overflows in float32 does not in float64.
-        over = x.isinf() & (y.abs() > 3.4e38)
+        # What overflows in x's type does not in float64.
+        over = x.isinf() & (y.abs() > largest)
         if not bool((finite | same | over).all()):
             return f"tensor {i}: {x[~(finite | same | over)][0]} against {y[~(finite | same | over)][0]}"
         if finite.any():
             error = float((x - y)[finite].abs().max()) / max(1.0, float(y[finite].abs().max()))
-            if error > BOUND:
+            if error > bound:
                 return f"tensor {i}: {error:.2e} away"
     return None
 
 
 class Plain:
-    """What plain PyTorch makes of an operation's samples, in float32 and float64, or None; the inputs that it refuses."""
+    """What plain PyTorch makes of the samples of a type that it takes, and of them in float64, or None; the inputs that it refuses."""
 
-    def __init__(self, op: Any) -> None:
+    def __init__(self, op: Any, dtype: torch.dtype) -> None:
         self.op = op
+        self.backward = op.supports_autograd and dtype in op.backward_dtypes
         torch.manual_seed(0)
-        self.samples: list[tuple[Any, Any, Any]] = []
-        for sample in op.sample_inputs("cpu", torch.float32, requires_grad=op.supports_autograd):
+        self.samples: list[tuple[int, Any, Any, Any]] = []
+        for number, sample in enumerate(op.sample_inputs("cpu", dtype, requires_grad=self.backward)):
             try:
-                in_float32: Any = call(op, sample, op.supports_autograd)
+                in_type = call(op, sample, self.backward, dtype)
             except Exception:
-                in_float32 = None
+                continue
             try:
-                in_float64: Any = call(op, sample, op.supports_autograd, torch.float64)
+                in_float64: Any = call(op, sample, self.backward, dtype, wide=True)
             except Exception:  # nothing to compare with
                 in_float64 = None
-            self.samples.append((sample, in_float32, in_float64))
+            self.samples.append((number, sample, in_type, in_float64))
         self.errors = []
-        if op.error_inputs_func is not None:
+        if op.error_inputs_func is not None and dtype == torch.float32:
             for error in op.error_inputs("cpu"):
                 s = error.sample_input
                 try:
@@ -162,24 +173,42 @@ class Plain:
 
 
 class Checked:
-    def __init__(self, device: str) -> None:
-        self.device = device
+    def __init__(self, device: str, dtype: torch.dtype) -> None:
+        self.device, self.dtype = device, dtype
         self.refused: dict[str, str] = {}
         self.wrong: dict[str, str] = {}
         self.covered: list[str] = []
         self.comparisons: collections.Counter[str] = collections.Counter()
+
+    def total(self) -> int:
+        return len(self.covered) + len(self.refused) + len(self.wrong)
+
+    def share(self) -> float:
+        return 100 * len(self.covered) / max(self.total(), 1)
+
+    def say(self, type_name: str, refused: bool) -> None:
+        print(file=sys.stderr)
+        for name, why in sorted(self.wrong.items()):
+            print(f"WRONG    {name}: {why}")
+        for name, why in sorted(self.refused.items()) if refused else []:
+            print(f"refused  {name}: {why}")
+        print(f"PyTorch {torch.__version__}, {self.device}: of {self.total()} OpInfos of {type_name} {len(self.covered)} covered "
+              f"({self.share():.1f} %), {len(self.refused)} refused by name, {len(self.wrong)} wrong; compared: "
+              + ", ".join(f"{what} {count}" for what, count in self.comparisons.items()))
 
     def all(self, only: list[str]) -> None:
         # What plain PyTorch makes of everything first: enabling and disabling take a tenth of a second.
         plain = {}
         for op in op_db:
             name = op.name + ("." + op.variant_test_name if op.variant_test_name else "")
-            if torch.float32 in op.dtypes and (not only or op.name in only or name in only):
-                plain[name] = Plain(op)
+            if self.dtype in op.dtypes and (not only or op.name in only or name in only):
+                plain[name] = Plain(op, self.dtype)
                 print(".", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
         with librepdl.torch.reproducible():
             for name, p in plain.items():
+                if not p.samples:
+                    continue
                 try:
                     problem = self.one(p)
                 except NotImplementedError as e:
@@ -196,13 +225,11 @@ class Checked:
         print(file=sys.stderr)
 
     def one(self, plain: "Plain") -> str | None:
-        op, backward = plain.op, plain.op.supports_autograd
-        for number, (sample, in_float32, in_float64) in enumerate(plain.samples):
+        op, backward = plain.op, plain.backward
+        for number, sample, in_type, in_float64 in plain.samples:
             where = f"sample {number}: "
-            if in_float32 is None:  # plain PyTorch does not take it
-                continue
             try:
-                ours = call(op, sample, backward)
+                ours = call(op, sample, backward, self.dtype)
             except NotImplementedError:
                 raise
             except Exception as e:
@@ -214,9 +241,10 @@ class Checked:
             if in_float64 is not None and op.name not in RANDOM and op.name not in DIFFERENT:
                 self.comparisons["float64"] += 1
                 with librepdl.torch.exempt():
-                    problem = far(ours, in_float64)
-                    if problem is not None and far(in_float32, in_float64) is not None:
-                        problem = far(ours, in_float32)  # float64 goes elsewhere, in plain PyTorch too: an index, an overflow
+                    bound = max(BOUND[self.dtype], FLOAT64_IS_OFF.get(op.name, 0))
+                    problem = far(ours, in_float64, bound)
+                    if problem is not None and far(in_type, in_float64, bound) is not None:
+                        problem = far(ours, in_type, bound)  # float64 goes elsewhere, in plain PyTorch too: an index, an overflow
                 if problem is not None:
                     return where + problem
         for error, kind in plain.errors:
@@ -233,21 +261,21 @@ class Checked:
 
     def variants(self, op: Any, sample: Any, backward: bool, ours: list[torch.Tensor]) -> str | None:
         torch.set_num_threads(2)
-        other = same_bits(ours, call(op, sample, backward))
+        other = same_bits(ours, call(op, sample, backward, self.dtype))
         torch.set_num_threads(1)
         self.comparisons["threads"] += 1
         if other is not None:
             return f"two threads: {other}"
         strided = sample.noncontiguous()
         try:
-            other = same_bits(ours, call(op, strided, backward))
+            other = same_bits(ours, call(op, strided, backward, self.dtype))
             self.comparisons["strides"] += 1
         except RuntimeError as e:
             other = None if "view" in str(e) or "contiguous" in str(e) else str(e)
         if other is not None:
             return f"not contiguous: {other}"
         with torch.no_grad():
-            forward = call(op, sample, False)
+            forward = call(op, sample, False, self.dtype)
             inplace = op.get_inplace()
             if inplace is not None and op.name not in RANDOM and not sample.broadcasts_input and len(forward) == 1 and isinstance(sample.input, torch.Tensor) \
                     and forward[0].dtype == sample.input.dtype and forward[0].shape == sample.input.shape:
@@ -282,13 +310,13 @@ class Checked:
                         return f"out=: {problem}"
         if self.device != "cpu" and op.name not in UNINITIALISED:
             try:
-                there = call(op, sample, backward, device=self.device)
+                there = call(op, sample, backward, self.dtype, device=self.device)
             except NotImplementedError:
                 raise
             except Exception as e:
                 try:
                     with librepdl.torch.exempt():
-                        call(op, sample, backward, device=self.device)
+                        call(op, sample, backward, self.dtype, device=self.device)
                 except Exception:
                     return None  # plain PyTorch does not take it there: an argument has to stay on the CPU
                 return f"{self.device}: {e}".splitlines()[0]
@@ -299,44 +327,51 @@ class Checked:
 
 
 def main() -> int:
+    formats = {str(dtype).removeprefix("torch."): dtype for dtype in BOUND}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dtype", action="append", choices=[*formats, "all"], help="a type to check in, float32 if none is given")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--json", help="write the names to this file")
-    parser.add_argument("--readme", metavar="FILE", help="fail unless the sentence between opinfo's markers is what was found")
-    parser.add_argument("--write", action="store_true", help="write that sentence")
+    parser.add_argument("--readme", metavar="FILE", help="fail unless the rows between opinfo's markers are what was found in these types")
+    parser.add_argument("--write", action="store_true", help="write those rows")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    checked = Checked(options.device)
-    checked.all(options.only)
-    total = len(checked.covered) + len(checked.refused) + len(checked.wrong)
-    print(file=sys.stderr)
-    for name, why in sorted(checked.wrong.items()):
-        print(f"WRONG    {name}: {why}")
-    if options.only:
-        for name, why in sorted(checked.refused.items()):
-            print(f"refused  {name}: {why}")
-    share = 100 * len(checked.covered) / max(total, 1)
-    print(f"PyTorch {torch.__version__}, {options.device}: of {total} OpInfos of float32 {len(checked.covered)} covered ({share:.1f} %), "
-          f"{len(checked.refused)} refused by name, {len(checked.wrong)} wrong; compared: "
-          + ", ".join(f"{what} {count}" for what, count in checked.comparisons.items()))
-    if options.readme:
-        begin, end = "<!-- opinfo:begin -->\n", "<!-- opinfo:end -->"
-        with open(options.readme) as f:
-            before, _, rest = f.read().partition(begin)
-        sentence = (f"Of the {total} operations that PyTorch {torch.__version__.split('+')[0]} tests itself with in float32 (OpInfo), "
-                    f"{len(checked.covered)} ({share:.0f} %)\nare covered, forward and backward, with all of their samples; the others are "
-                    f"refused by name; {len(checked.wrong)} are wrong.\n")
-        if options.write:
-            with open(options.readme, "w") as f:
-                f.write(before + begin + sentence + rest[rest.index(end):])
-        elif rest[: rest.index(end)] != sentence:
-            print(f"{options.readme}: expected the sentence\n{sentence}run this with --write")
-            return 1
+    wanted = options.dtype or ["float32"]
+    found = {}
+    for name, dtype in formats.items():
+        if name in wanted or "all" in wanted:
+            found[name] = Checked(options.device, dtype)
+            found[name].all(options.only)
+            found[name].say(name, bool(options.only))
     if options.json:
         with open(options.json, "w") as f:
-            json.dump({"covered": checked.covered, "refused": checked.refused, "wrong": checked.wrong}, f, indent=1)
-    return 1 if checked.wrong else 0
+            json.dump({name: {"covered": checked.covered, "refused": checked.refused, "wrong": checked.wrong}
+                       for name, checked in found.items()}, f, indent=1)
+    if any(checked.wrong for checked in found.values()):
+        return 1
+    return readme(options.readme, options.write, found) if options.readme else 0
+
+
+def readme(path: str, write: bool, found: dict[str, Checked]) -> int:
+    """Writes or compares the rows of these types, and PyTorch's version."""
+    with open(path) as f:
+        text = f.read()
+    before, begin, rest = text.partition("<!-- opinfo:begin -->")
+    section, end, after = rest.partition("<!-- opinfo:end -->")
+    section = re.sub(r"PyTorch [\d.]+", f"PyTorch {torch.__version__.split('+')[0]}", section)
+    for name, checked in found.items():
+        row = f"| {name} | {checked.total()} | {len(checked.covered)} | {checked.share():.0f} % |"
+        section, rows = re.subn(rf"^\| {name} \|.*$", row, section, flags=re.MULTILINE)
+        assert rows == 1, f"{path}: expected a row for {name}, found {rows}"
+    expected = before + begin + section + end + after
+    if write:
+        with open(path, "w") as f:
+            f.write(expected)
+    elif text != expected:
+        print(f"{path}: expected{section}run this with --write")
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -139,14 +139,14 @@ def test_strict_false_never_raises_for_what_pytorch_can_do(op_db, every):
             backward = op.supports_autograd and dtype.is_floating_point and dtype in op.backward_dtypes
             for sample in islice(op.sample_inputs("cpu", dtype, requires_grad=backward), 1 if dtype != torch.float32 else 2):
                 try:
-                    plain.append((op.name, dtype, op, sample, backward, opinfo.call(op, sample, backward)))
+                    plain.append((op.name, dtype, op, sample, backward, opinfo.call(op, sample, backward, dtype)))
                 except Exception:
                     continue
     assert len(plain) > 1000 / every
     with librepdl.torch.reproducible(strict=False):
         for name, dtype, op, sample, backward, expected in plain:
             try:
-                found = opinfo.call(op, sample, backward)
+                found = opinfo.call(op, sample, backward, dtype)
             except Exception as e:
                 raise AssertionError(f"{name}, {dtype}") from e
             assert [t.shape for t in found] == [t.shape for t in expected], (name, dtype)
