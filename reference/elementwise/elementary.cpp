@@ -1,7 +1,9 @@
 #include "reference/elementwise/elementary.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 
@@ -147,9 +149,56 @@ exact_result rsqrt_exact(dtype t, const number& x) {
   if (e && *e % 2 == 0) return round(t, false, 1, -*e / 2, false);
   return {};
 }
-exact_result erfinv_exact(dtype t, const number& x) {
+exact_result poles_at_ones(dtype t, const number& x) {
   if (std::fabs(value(x)) == 1) return infinity_bits(t, x.negative);
   return zero_itself(t, x);
+}
+exact_result zero_at_one(dtype, const number& x) {
+  if (value(x) == 1) return 0;
+  return {};
+}
+exact_result exp10_exact(dtype t, const number& x) {
+  std::uint64_t power = 1;  // 10^n = 5^n 2^n, 5^27 < 2^63; at 23 it is a midpoint of 53 bits
+  for (int n = 0; n <= 27; ++n, power *= 5)
+    if (value(x) == n) return round(t, false, power, n, false);
+  return {};
+}
+exact_result exp2m1_exact(dtype t, const number& x) {
+  const double v = value(x);
+  if (std::fabs(v) > 63 || v != std::trunc(v) || v == 0) return zero_itself(t, x);
+  const int n = static_cast<int>(v);  // 2^n - 1, or -(2^-n - 1) 2^n
+  return round(t, n < 0, (std::uint64_t{1} << std::abs(n)) - 1, std::min(n, 0), false);
+}
+exact_result exp10m1_exact(dtype t, const number& x) {
+  std::uint64_t power = 10;
+  for (int n = 1; n <= 19; ++n, power *= 10)
+    if (value(x) == n) return round(t, false, power - 1, 0, false);
+  return zero_itself(t, x);
+}
+exact_result sinpi_exact(dtype t, const number& x) {
+  if (x.kind == number_kind::infinite) return nan_bits(t);
+  if (std::fmod(value(x), 1) == 0) return zero_bits(t, x.negative);
+  return {};
+}
+exact_result cospi_exact(dtype t, const number& x) {
+  if (x.kind == number_kind::infinite) return nan_bits(t);
+  if (std::fabs(std::fmod(value(x), 1)) == 0.5) return 0;
+  return one_at_zero(t, x);
+}
+exact_result tanpi_exact(dtype t, const number& x) {
+  // The sign that sinpi / cospi has, whose zeros are sinpi(+-n) = +-0 and cospi(n + 1/2) = +0.
+  if (x.kind == number_kind::infinite) return nan_bits(t);
+  const double turn = std::fabs(std::fmod(value(x), 2));
+  const bool negative = x.negative != (turn >= 1);
+  if (std::fmod(turn, 1) == 0) return zero_bits(t, negative);
+  if (std::fmod(turn, 1) == 0.5) return infinity_bits(t, negative);
+  return {};
+}
+exact_result sinc_exact(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return of_double(t, 1);
+  if (x.kind == number_kind::infinite) return nan_bits(t);
+  if (std::fmod(value(x), 1) == 0) return 0;
+  return {};
 }
 exact_result half_and_more(dtype t, const number& x) {
   // x/2 + r with 0 < r < x^2 (silu: x^2/4; gelu: x^2 / sqrt(2 pi), both forms; hardswish: x^2/6; each less next terms

@@ -37,6 +37,9 @@ struct tail {
   bool itself = false;
 };
 
+/// What tabulation knows of functions of an angle.
+enum class wave { none, sin, cos, tan, sinpi, cospi, tanpi, sinc };
+
 struct elementary {
   std::string_view name;
   expression f;
@@ -45,7 +48,7 @@ struct elementary {
   std::optional<std::uint64_t> (*exact)(dtype t, const number& x);
   /// A rational function; below decides before. Then `f` is for tabulation only.
   mpq_class (*rational)(const mpq_class& x) = nullptr;
-  int quarters = -1;  ///< the function is sin(x + quarters pi / 2), or -1
+  wave angle = wave::none;
 };
 
 /// RN_t(f(x)), a format of the operations.

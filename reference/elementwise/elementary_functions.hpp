@@ -22,7 +22,17 @@ exact_result log2_exact(dtype t, const number& x);
 exact_result log10_exact(dtype t, const number& x);
 exact_result log1p_exact(dtype t, const number& x);
 exact_result rsqrt_exact(dtype t, const number& x);
-exact_result erfinv_exact(dtype t, const number& x);
+/// erfinv, atanh: infinite at -1 and 1.
+exact_result poles_at_ones(dtype t, const number& x);
+/// acos, acosh: +0 at 1.
+exact_result zero_at_one(dtype t, const number& x);
+exact_result exp10_exact(dtype t, const number& x);
+exact_result exp2m1_exact(dtype t, const number& x);
+exact_result exp10m1_exact(dtype t, const number& x);
+exact_result sinpi_exact(dtype t, const number& x);
+exact_result cospi_exact(dtype t, const number& x);
+exact_result tanpi_exact(dtype t, const number& x);
+exact_result sinc_exact(dtype t, const number& x);
 /// x/2 + r, r > 0 and tiny: silu, gelu, hardswish near 0.
 exact_result half_and_more(dtype t, const number& x);
 /// x - sign x + r, where r is tiny and has the sign of x.
@@ -41,12 +51,18 @@ inline series mish(const series& x) {
   return x * (n / (n + 2));
 }
 
+inline series cospi(const series& x) { return sinpi(x + 0.5); }
+
 // Tails. The first bound is for formats of at most 24 bits, numbers from 2^-149 and below 2^128:
 // - A magnitude below 2^-150 is a zero; one above 2^128 overflows. e^110 > 2^158, 128 e^-128 < 2^-177,
 //   16 Phi(-16) < e^-128 < 2^-184, erfc 11 < e^-121 < 2^-174; gelu_tanh at -12: 12 e^-141.
 // - What lies within 2^-26, relatively, of a number of the format has that number as its rounded value:
 //   1 - tanh 10 < 2 e^-20 < 2^-27, 1 - erf 8 < e^-64, 1 / (1 + 2^26). The same for x (1 - d), d < 2^-26: silu, gelu,
 //   mish, tanhshrink, log_sigmoid (d |x| < e^-110).
+//   exp2m1, exp10m1: 10^-8 < 2^-26.5. atan x is pi / 2 - 1 / x and more; pi / 2 is 2^-25.91 above a midpoint of 24 bits, 2^-10.01
+//   and 2^-7.84 above one of 11 and 8.
+// - 10^-46 < 2^-152, 10^39 > 2^129; sinh and cosh: e^110 / 2.
+// - Numbers from 2^(p - 1) on, p the precision, are whole, from 2^p on even: sinpi, sinc, cospi, tanpi (`exact` knows infinities).
 // - a s = 1.11000010000100101100110001100... in binary goes on after 8, 11 and 24 bits with 00001, 010 and 001, far
 //   from a midpoint: a s, a s (1 - e^-110) and the double here round alike.
 // The second is for binary64, numbers from 2^-1074 and below 2^1024:
@@ -55,7 +71,17 @@ inline series mish(const series& x) {
 // - What lies within 2^-55, relatively, of a number has it as its rounded value: 1 - tanh 20 < 2 e^-40 < 2^-56,
 //   1 - erf 7 < e^-49 < 2^-70, e^-40 < 2^-57 (expm1, sigmoid, log_sigmoid, silu), 1 / (1 + 2^56), gelu: Phi(-10) < e^-50,
 //   gelu_tanh: e^-49 at 8; mish: x (1 - 2 / (n + 2)), n > e^(2x), 2 e^-40 at 20; tanhshrink 1 / 2^55.
+//   10^-17 < 2^-56; atan: pi / 2 is 2^-52.37 above a midpoint, and the double here is what it rounds to, in every format.
+// - 10^-324 < 2^-1076, 10^309 > 2^1026; e^711 / 2 > 2^1024.7.
 // - a s goes on after 53 bits with 0001, far from a midpoint, and the double here is those bits; e^-45 < 2^-64.
+// What is no midpoint of neighbours, nor a number but where `exact` knows it or MPFR finds it (x a binary fraction other than 0):
+// - tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh: transcendental (Lindemann-Weierstrass) but acos 1 = acosh 1 = 0.
+// - cbrt: the cube of a midpoint, an odd number of p + 1 bits times a power of two, has 3p + 1 bits or more.
+// - exp10, exp10m1, log10p1: 10^x is rational for whole x alone, log10 for powers of ten. 10^n - 1, n > 0, and 5^n, n >= 28, are
+//   odd numbers of more than 54 bits from n = 17 and 28 on; n < 0 gives no binary fraction. exp2m1, log2p1: whole x, powers of
+//   two; 2^n - 1 and 1 - 2^-n have n bits.
+// - sinpi, cospi, tanpi: rational for multiples of 1/2, and tanpi of 1/4, alone (Niven). sinc: algebraic, not 0, over pi.
+inline constexpr double past_one = 0x1.0000000000001p0, before_one = 0x1.fffffffffffffp-1;
 inline constexpr elementary elementary_functions[] = {
     {"exp", [](const series& x) { return exp(x); }, {{-110, -746}, 0}, {{110, 710}, inf}, one_at_zero},
     {"exp2", [](const series& x) { return exp2(x); }, {{-160, -1076}, 0}, {{130, 1024}, inf}, exp2_exact},
@@ -65,12 +91,65 @@ inline constexpr elementary elementary_functions[] = {
     {"log10", [](const series& x) { return log(x) / log(x.constant(10)); }, {-least, nan}, {inf, inf}, log10_exact},
     {"log1p", [](const series& x) { return log1p(x); }, {-1, nan}, {inf, inf}, log1p_exact},
     {"rsqrt", [](const series& x) { return rsqrt(x); }, {-least, nan}, {inf, 0}, rsqrt_exact},
-    {"sin", [](const series& x) { return sin(x); }, {-inf, nan}, {inf, nan}, zero_itself, nullptr, 0},
-    {"cos", [](const series& x) { return cos(x); }, {-inf, nan}, {inf, nan}, one_at_zero, nullptr, 1},
+    {"sin", [](const series& x) { return sin(x); }, {-inf, nan}, {inf, nan}, zero_itself, nullptr, wave::sin},
+    {"cos", [](const series& x) { return cos(x); }, {-inf, nan}, {inf, nan}, one_at_zero, nullptr, wave::cos},
+    {"tan", [](const series& x) { return tan(x); }, {-inf, nan}, {inf, nan}, zero_itself, nullptr, wave::tan},
+    {"asin", [](const series& x) { return asin(x); }, {-past_one, nan}, {past_one, nan}, zero_itself},
+    {"acos", [](const series& x) { return acos(x); }, {-past_one, nan}, {past_one, nan}, zero_at_one},
+    {"atan",
+     [](const series& x) { return atan(x); },
+     {{-0x1p26, -0x1p53}, -0x1.921fb54442d18p0},
+     {{0x1p26, 0x1p53}, 0x1.921fb54442d18p0},
+     zero_itself},
+    {"sinh", [](const series& x) { return sinh(x); }, {{-110, -711}, -inf}, {{110, 711}, inf}, zero_itself},
+    {"cosh", [](const series& x) { return cosh(x); }, {{-110, -711}, inf}, {{110, 711}, inf}, one_at_zero},
+    {"asinh", [](const series& x) { return asinh(x); }, {-inf, -inf}, {inf, inf}, zero_itself},
+    {"acosh", [](const series& x) { return acosh(x); }, {before_one, nan}, {inf, inf}, zero_at_one},
+    {"atanh", [](const series& x) { return atanh(x); }, {-1, nan}, {1, nan}, poles_at_ones},
+    {"cbrt", [](const series& x) { return cbrt(x); }, {-inf, -inf}, {inf, inf}, zero_itself},
+    {"exp10",
+     [](const series& x) { return exp(x * log(x.constant(10))); },
+     {{-46, -324}, 0},
+     {{39, 309}, inf},
+     exp10_exact},
+    {"exp2m1",
+     [](const series& x) { return expm1(x * log(x.constant(2))); },
+     {{-26, -55}, -1},
+     {{130, 1024}, inf},
+     exp2m1_exact},
+    {"exp10m1",
+     [](const series& x) { return expm1(x * log(x.constant(10))); },
+     {{-8, -17}, -1},
+     {{39, 309}, inf},
+     exp10m1_exact},
+    {"log2p1", [](const series& x) { return log1p(x) / log(x.constant(2)); }, {-1, nan}, {inf, inf}, log1p_exact},
+    {"log10p1", [](const series& x) { return log1p(x) / log(x.constant(10)); }, {-1, nan}, {inf, inf}, log1p_exact},
+    {"sinpi",
+     [](const series& x) { return sinpi(x); },
+     {{-0x1p23, -0x1p52}, -0.0},
+     {{0x1p23, 0x1p52}, 0},
+     sinpi_exact,
+     nullptr,
+     wave::sinpi},
+    {"cospi", cospi, {{-0x1p24, -0x1p53}, 1}, {{0x1p24, 0x1p53}, 1}, cospi_exact, nullptr, wave::cospi},
+    {"tanpi",
+     [](const series& x) { return sinpi(x) / cospi(x); },
+     {{-0x1p24, -0x1p53}, -0.0},
+     {{0x1p24, 0x1p53}, 0},
+     tanpi_exact,
+     nullptr,
+     wave::tanpi},
+    {"sinc",
+     [](const series& x) { return sinpi(x) / (x.pi() * x); },
+     {{-0x1p23, -0x1p52}, 0},
+     {{0x1p23, 0x1p52}, 0},
+     sinc_exact,
+     nullptr,
+     wave::sinc},
     {"tanh", [](const series& x) { return tanh(x); }, {{-10, -20}, -1}, {{10, 20}, 1}, zero_itself},
     {"erf", [](const series& x) { return erf(x); }, {{-8, -7}, -1}, {{8, 7}, 1}, zero_itself},
     {"erfc", [](const series& x) { return erfc(x); }, {{-8, -7}, 2}, {{11, 28}, 0}, one_at_zero},
-    {"erfinv", [](const series& x) { return erfinv(x); }, {-1, nan}, {1, nan}, erfinv_exact},
+    {"erfinv", [](const series& x) { return erfinv(x); }, {-1, nan}, {1, nan}, poles_at_ones},
     {"sigmoid", [](const series& x) { return 1 / (1 + exp(-x)); }, {{-110, -746}, 0}, {{110, 40}, 1}, half_at_zero},
     {"log_sigmoid",
      [](const series& x) { return -log1p(exp(-x)); },

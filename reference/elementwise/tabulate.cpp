@@ -18,7 +18,7 @@
 // M, or below 2^-162 (2^-13 of the least ulp); else a smaller one is tried. Every element is tested: it is decided
 // where every number within E of v_0 rounds to one pattern.
 //
-// sin and cos of |x| >= 1, where blocks would become too short: the angle in turns, x / (2 pi) mod 1, is an integer of
+// Functions of an angle for |x| >= 1, where blocks would become too short: the angle in turns, x / (2 pi) mod 1, is an integer of
 // 128 bits in units of 2^-128, and so is what one step adds to it mod 1; both are rounded down from MPFR, so that after
 // fewer than 2^23 steps the angle is less than 2^24 units too small. It is reduced to u pi/2^64, u <= 2^63 rounded down
 // to an integer, in the first quadrant; of sin(u pi/2^64) there are 512 cells with a Taylor polynomial of degree 5
@@ -28,7 +28,10 @@
 //   - Taylor's remainder: (pi / 2^11)^6 / 720 = 2^-65.5                                 0.1
 //   - coefficients, rounded to nearest: 6 of 1/2                                        3
 //   - products, rounded down: 5 of 1, times powers of |z| <= 1                          5
-// in all less than 2^4.
+// in all less than 2^4. With s and c, |c| >= 2^k, such numbers for sine and cosine, s 2^64 / c differs from the tangent by
+// less than 2^4 (1 + 2^62 / |c|) 2^64 / (|c| - 2^4) + 1, in units 2^-64: 2^(132 - 2k). sin(pi x), of an angle that is exact, over
+// pi x: pi m 2^38 is an integer d with an error below 2^-40 d, 2^62 < d < 2^64, so s 2^64 / d is known to less than 2^7 and 2^-40 of
+// itself. What is exact (0, 1, a pole) is near no midpoint, or too near to 0 to be decided here.
 #include "reference/elementwise/tabulate.hpp"
 
 #include <algorithm>
@@ -251,23 +254,48 @@ word turns(std::uint64_t m, int e) {
   return w;
 }
 
-/// [a, b): patterns of one sign and binade, at least 1 in magnitude.
+/// [a, b): patterns of one sign and binade, at least 1 in magnitude; below 2^24, where an angle is pi x.
 std::uint64_t waves(const elementary& f, std::uint64_t a, std::uint64_t b, std::uint32_t base, std::uint32_t* out) {
   static const sine_cells sine;
-  const rounding_test test{-126, 64 + 4};
+  const bool of_pi = f.angle >= wave::sinpi;
+  const bool even = f.angle == wave::cos || f.angle == wave::cospi;
+  const bool tangent = f.angle == wave::tan || f.angle == wave::tanpi;
+  const word quarter = word{1} << 126;
   const number x = widen(f32, a);
-  const word by = turns(1, x.exponent);
-  const bool flip = x.negative && f.quarters == 0;  // sin is odd, cos even
-  word angle = turns(x.significand, x.exponent) + (static_cast<word>(f.quarters) << 126);
+  const auto angle_of = [&](std::uint64_t m) { return of_pi ? word{m} << (127 + x.exponent) : turns(m, x.exponent); };
+  const word by = angle_of(1);
+  word angle = angle_of(x.significand) + (even ? quarter : 0);
+  // The sine in units of 2^-62, the sign of x left out.
+  const auto of_angle = [&](word turn) {
+    const auto u = static_cast<std::uint64_t>(turn >> 63);
+    const auto y = static_cast<signed_word>(sine(u > std::uint64_t{1} << 63 ? -u : u));
+    return turn >> 127 != 0 ? -y : y;
+  };
+  const auto over = [](signed_word s, signed_word d) { return (s * (signed_word{1} << 64)) / d; };
+  // False where y, an approximation, does not decide the result.
+  const auto decided = [&](std::uint64_t i, rounding_test test, signed_word y, bool flip) {
+    return test(static_cast<word>(flip ? -y : y), out + (i - base));
+  };
+  const auto element = [&](std::uint64_t i) {
+    const signed_word s = of_angle(angle);
+    if (tangent) {
+      const signed_word c = of_angle(angle + quarter);
+      const int k = std::bit_width(static_cast<std::uint64_t>(c < 0 ? -c : c)) - 1;
+      return k >= 20 && decided(i, {-64, 132 - 2 * k}, over(s, c), x.negative);
+    }
+    if (f.angle == wave::sinc) {
+      constexpr std::uint64_t pi38 = 863554413089;
+      const signed_word y = over(s, static_cast<signed_word>(word{widen(f32, i).significand} * pi38));
+      const int bits = std::bit_width(static_cast<std::uint64_t>(y < 0 ? -y : y));
+      return decided(i, {-88 - x.exponent, std::max(8, bits - 39)}, y, false);
+    }
+    return decided(i, {-126, 64 + 4}, s * (signed_word{1} << 64), x.negative && !even);
+  };
   std::uint64_t left = 0;
   for (std::uint64_t i = a; i < b; ++i, angle += by) {
-    const auto u = static_cast<std::uint64_t>(angle >> 63);
-    const bool negative = (angle >> 127 != 0) != flip;
-    const auto y = static_cast<word>(static_cast<signed_word>(sine(u > std::uint64_t{1} << 63 ? -u : u))) << 64;
-    if (!test(negative ? -y : y, out + (i - base))) {
-      out[i - base] = pointwise(f, static_cast<std::uint32_t>(i));
-      ++left;
-    }
+    if (element(i)) continue;
+    out[i - base] = pointwise(f, static_cast<std::uint32_t>(i));
+    ++left;
   }
   return left;
 }
@@ -285,7 +313,10 @@ std::uint64_t tabulate(const elementary& f, std::uint32_t first, std::uint64_t c
   const std::uint64_t end = first + count;
   for (const std::uint64_t sign : {std::uint64_t{0}, std::uint64_t{sign32}}) {
     const tail& beyond = sign != 0 ? f.below : f.above;
-    const std::uint64_t far = magnitude_from(beyond.from.of(f32));
+    // All negative numbers are beyond a positive bound, and the positive ones below it.
+    const double first_bound = f.below.from.of(f32);
+    const std::uint64_t far = sign != 0 && first_bound > 0 ? 0 : magnitude_from(beyond.from.of(f32));
+    const std::uint64_t near = sign == 0 && first_bound > 0 ? magnitude_from(first_bound) : 1;
     const auto within = [&](std::uint64_t lo, std::uint64_t hi, auto&& fill) {
       const std::uint64_t a = std::max<std::uint64_t>(first, sign + lo), b = std::min(end, sign + hi);
       if (a < b) fill(a, b);
@@ -293,19 +324,24 @@ std::uint64_t tabulate(const elementary& f, std::uint32_t first, std::uint64_t c
     const auto each = [&](std::uint64_t a, std::uint64_t b) {
       for (; a < b; ++a) out[a - first] = pointwise(f, static_cast<std::uint32_t>(a));
     };
+    const auto alike = [&](std::uint64_t a, std::uint64_t b) {
+      std::fill(out + (a - first), out + (b - first), pointwise(f, static_cast<std::uint32_t>(a)));
+    };
     within(0, 1, each);
-    for (std::uint64_t lo = 1; lo < far;) {
+    within(1, near, alike);
+    for (std::uint64_t lo = near; lo < far;) {
       const std::uint64_t hi = std::min(far, (lo / hidden32 + 1) * hidden32);
       within(lo, hi, [&](std::uint64_t a, std::uint64_t b) {
-        left += (f.quarters >= 0 && lo >= one32 ? waves : blocks)(f, a, b, first, out);
+        left += (f.angle != wave::none && lo >= one32 ? waves : blocks)(f, a, b, first, out);
       });
       lo = hi;
     }
     within(far, far + 1, each);  // the bound may be a special case (log1p)
-    within(far + 1, inf32 + 1ULL, [&](std::uint64_t a, std::uint64_t b) {
-      std::fill(out + (a - first), out + (b - first), pointwise(f, static_cast<std::uint32_t>(a)));
+    within(far + 1, inf32, [&](std::uint64_t a, std::uint64_t b) {
+      alike(a, b);
       for (; beyond.itself && a < b; ++a) out[a - first] = static_cast<std::uint32_t>(a);
     });
+    within(inf32, inf32 + 1ULL, each);
     within(inf32 + 1ULL, sign32,
            [&](std::uint64_t a, std::uint64_t b) { std::fill(out + (a - first), out + (b - first), nan32); });
   }

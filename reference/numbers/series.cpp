@@ -1,8 +1,11 @@
 #include "reference/numbers/series.hpp"
 
+#include <gmpxx.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -222,17 +225,28 @@ series log1p(const series& a) {
   return series::logarithm(at(a.c[0], a.c[0].radius / argument.c[0].least(), mpfr_log1p), a, argument);
 }
 
-series rsqrt(const series& a) {
-  // |f'| = 1 / (2 x sqrt x). y = a^(-1/2) solves a y' = -a' y / 2, so
-  // k a_0 y_k = -sum over j = 1 to k of (j / 2 + k - j) a_j y_(k-j).
-  const error_bound least = a.c[0].least();
-  series y = a.constant(at(a.c[0], a.c[0].radius / (2 * least * std::sqrt(least)), mpfr_rec_sqrt));
-  for (std::size_t k = 1; k < y.c.size(); ++k) {
+// y = a^q solves a y' = q a' y: k a_0 y_k is the sum over j = 1 to k of ((q + 1) j - k) a_j y_(k-j).
+series series::power(const ball& y0, const series& a, int n, int d) {
+  series y = a.constant(y0);
+  for (int k = 1; k <= y.order(); ++k) {
     ball t(a.precision());
-    for (std::size_t j = 1; j <= k; ++j) t = t - (a.c[j] * y.c[k - j]).times(2 * k - j);
-    y.c[k] = t.over(2 * k) / a.c[0];
+    for (int j = 1; j <= k; ++j) {
+      const int factor = (n + d) * j - d * k;
+      const ball term = (a.c[static_cast<std::size_t>(j)] * y.c[static_cast<std::size_t>(k - j)])
+                            .times(static_cast<unsigned long>(std::abs(factor)));
+      t = factor < 0 ? t - term : t + term;
+    }
+    y.c[static_cast<std::size_t>(k)] = t.over(static_cast<unsigned long>(d * k)) / a.c[0];
   }
   return y;
+}
+series rsqrt(const series& a) {
+  const error_bound least = a.c[0].least();  // |f'| = 1 / (2 x sqrt x)
+  return series::power(at(a.c[0], a.c[0].radius / (2 * least * std::sqrt(least)), mpfr_rec_sqrt), a, -1, 2);
+}
+series cbrt(const series& a) {
+  const error_bound root = std::cbrt(a.c[0].least());  // f' = 1 / (3 y^2)
+  return series::power(at(a.c[0], a.c[0].radius / (3 * root * root), mpfr_cbrt), a, 1, 3);
 }
 series sqrt(const series& a) { return a * rsqrt(a); }
 
@@ -256,15 +270,71 @@ std::pair<series, series> sine_and_cosine(const series& a) {
 series sin(const series& a) { return sine_and_cosine(a).first; }
 series cos(const series& a) { return sine_and_cosine(a).second; }
 
-series tanh(const series& a) {
-  // y' = a' (1 - y^2), and 1 - y^2 <= min(1, 4 e^(-2x)) for x >= 0, e^-1 < 2^-1
-  const error_bound nearest = std::min<error_bound>(a.c[0].least(), 500);
-  const error_bound slope = std::min<error_bound>(1, scaled_up(4, -static_cast<int>(2 * nearest)));
-  return series::integral(at(a.c[0], slope * a.c[0].radius, mpfr_tanh), a, [](const series& y, std::size_t k) {
+series sinpi(const series& a) {
+  // a = n / 2 + d, n the integer nearest to twice the middle of a's ball: n mod 4 says which of the four quarters' functions
+  // of d it is. The difference of the middles is exact, so that nothing is lost next to the zeros.
+  ball half(a.precision());
+  mpfr_mul_2ui(half.mid, a.c[0].mid, 1, MPFR_RNDN);
+  if (mpfr_number_p(half.mid) == 0) return a.constant(ball(a.precision(), HUGE_VAL));
+  mpfr_rint(half.mid, half.mid, MPFR_RNDN);
+  mpz_class n;
+  mpfr_get_z(n.get_mpz_t(), half.mid, MPFR_RNDN);
+  const auto quarter = mpz_fdiv_ui(n.get_mpz_t(), 4);
+  const auto [s, c] = sine_and_cosine((a - a.constant(half.scaled(-1))) * a.pi());
+  const series& y = quarter % 2 == 0 ? s : c;
+  return quarter < 2 ? y : -y;
+}
+
+series series::tangent(const ball& y0, const series& a, bool plus) {
+  return integral(y0, a, [&](const series& y, std::size_t k) {
     ball t(y.precision(), k == 0 ? 1.0 : 0.0);
-    for (std::size_t j = 0; j <= k; ++j) t = t - y.c[j] * y.c[k - j];
+    for (std::size_t j = 0; j <= k; ++j) t = plus ? t + y.c[j] * y.c[k - j] : t - y.c[j] * y.c[k - j];
     return t;
   });
+}
+series tan(const series& a) {
+  const auto [s, c] = sine_and_cosine(series(a.c[0]));
+  return series::tangent(s.c[0] / c.c[0], a, true);
+}
+series tanh(const series& a) {
+  // f' = 1 - y^2 <= min(1, 4 e^(-2x)) for x >= 0, e^-1 < 2^-1
+  const error_bound nearest = std::min<error_bound>(a.c[0].least(), 500);
+  const error_bound slope = std::min<error_bound>(1, scaled_up(4, -static_cast<int>(2 * nearest)));
+  return series::tangent(at(a.c[0], slope * a.c[0].radius, mpfr_tanh), a, false);
+}
+
+template <class F, class G>
+series series::primitive(const series& a, F&& f, G&& slope) {
+  if (a.order() == 0 && a.c[0].radius == 0) return series(at(a.c[0], 0, f));
+  // The mean value theorem: the constant term of the slope encloses f' on the ball. Where the ball leaves f's domain,
+  // that is unknown, or f of the middle NaN.
+  const series g = slope(a);
+  return integral(at(a.c[0], a.c[0].radius * g.c[0].most(), f), a,
+                  [&](const series&, std::size_t k) { return g.c[k]; });
+}
+series asin(const series& a) {
+  return series::primitive(a, mpfr_asin, [](const series& x) { return rsqrt((1 - x) * (1 + x)); });
+}
+series acos(const series& a) {
+  return series::primitive(a, mpfr_acos, [](const series& x) { return -rsqrt((1 - x) * (1 + x)); });
+}
+series atan(const series& a) {
+  return series::primitive(a, mpfr_atan, [](const series& x) { return 1 / (1 + x * x); });
+}
+series sinh(const series& a) {
+  return series::primitive(a, mpfr_sinh, [](const series& x) { return (exp(x) + exp(-x)) / 2; });
+}
+series cosh(const series& a) {
+  return series::primitive(a, mpfr_cosh, [](const series& x) { return (exp(x) - exp(-x)) / 2; });
+}
+series asinh(const series& a) {
+  return series::primitive(a, mpfr_asinh, [](const series& x) { return rsqrt(1 + x * x); });
+}
+series acosh(const series& a) {
+  return series::primitive(a, mpfr_acosh, [](const series& x) { return rsqrt((x - 1) * (x + 1)); });
+}
+series atanh(const series& a) {
+  return series::primitive(a, mpfr_atanh, [](const series& x) { return 1 / ((1 - x) * (1 + x)); });
 }
 
 series erfc(const series& a) {

@@ -79,6 +79,7 @@ class series {
   friend series operator*(const series& a, double b) { return a * a.constant(b); }
   friend series operator/(const series& a, double b) { return a / a.constant(b); }
   friend series operator+(double a, const series& b) { return b + a; }
+  friend series operator-(double a, const series& b) { return -b + a; }
   friend series operator/(double a, const series& b) { return b.constant(a) / b; }
 
   friend series exp(const series& a);
@@ -88,9 +89,21 @@ class series {
   friend series log1p(const series& a);
   friend series sqrt(const series& a);
   friend series rsqrt(const series& a);
+  friend series cbrt(const series& a);
   friend series sin(const series& a);
   friend series cos(const series& a);
+  friend series tan(const series& a);
+  /// sin(pi a)
+  friend series sinpi(const series& a);
+  friend series asin(const series& a);
+  friend series acos(const series& a);
+  friend series atan(const series& a);
+  friend series sinh(const series& a);
+  friend series cosh(const series& a);
   friend series tanh(const series& a);
+  friend series asinh(const series& a);
+  friend series acosh(const series& a);
+  friend series atanh(const series& a);
   friend series erf(const series& a);
   friend series erfc(const series& a);
   /// |a| < 1 on the ball.
@@ -107,6 +120,13 @@ class series {
   template <class G>
   static series integral(const ball& y0, const series& a, G&& g);
   static series logarithm(const ball& y0, const series& a, const series& argument);
+  /// a^(n/d), d > 0, whose constant term is y0.
+  static series power(const ball& y0, const series& a, int n, int d);
+  /// y with y' = a' (1 + y^2), or a' (1 - y^2), y(0) = y0.
+  static series tangent(const ball& y0, const series& a, bool plus);
+  /// f(a), f a function of MPFR; slope(a) is f'(a).
+  template <class F, class G>
+  static series primitive(const series& a, F&& f, G&& slope);
 };
 
 }  // namespace repdl::reference

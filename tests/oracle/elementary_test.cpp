@@ -157,6 +157,54 @@ const other_formula others[] = {
      }},
 };
 
+// What MPFR rounds itself, with operands next to which results overflow, are first subnormal, vanish or reach a limit, in binary32
+// and binary64, and the hardest ones known.
+using mpfr_function = int (*)(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t);
+#if MPFR_VERSION < MPFR_VERSION_NUM(4, 2, 0)  // older ones lack these, which then are not compared
+constexpr mpfr_function mpfr_exp2m1 = nullptr, mpfr_exp10m1 = nullptr, mpfr_log2p1 = nullptr, mpfr_log10p1 = nullptr,
+                        mpfr_sinpi = nullptr, mpfr_cospi = nullptr, mpfr_tanpi = nullptr;
+#endif
+/// sin(pi x) / (pi x) as MPFR would round it, from 600 bits; these lose 52 next to the zeros.
+int sinc(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t rounding) {
+  if (mpfr_zero_p(x) != 0) return mpfr_set_ui(y, 1, rounding);
+  if (mpfr_integer_p(x) != 0) return mpfr_set_ui(y, 0, rounding);
+  mpfr_t angle, sine;
+  mpfr_inits2(600, angle, sine, nullptr);
+  mpfr_const_pi(angle, MPFR_RNDN);
+  mpfr_mul(angle, angle, x, MPFR_RNDN);
+  mpfr_sin(sine, angle, MPFR_RNDN);
+  mpfr_div(sine, sine, angle, MPFR_RNDN);
+  const int side = mpfr_set(y, sine, rounding);
+  mpfr_clears(angle, sine, nullptr);
+  return side;
+}
+struct own_rounding {
+  std::string_view name;
+  mpfr_function f;
+  std::vector<double> borders;
+};
+const own_rounding own_roundings[] = {
+    {"tan", mpfr_tan, {1.5707963267948966, 0x1.dffffffffff1fp-22, 6381956970095103 * 0x1p797}},
+    {"asin", mpfr_asin, {0.5}},
+    {"acos", mpfr_acos, {0.5, -0.5}},
+    {"atan", mpfr_atan, {6.3e7, 5.8e15}},
+    {"sinh", mpfr_sinh, {11.783, 89.41599, 710.4758600739439}},
+    {"cosh", mpfr_cosh, {11.783, 89.41599, 710.4758600739439, 0x1p-12, 0x1p-26}},
+    {"asinh", mpfr_asinh, {}},
+    {"acosh", mpfr_acosh, {1.5}},
+    {"atanh", mpfr_atanh, {0.5}},
+    {"cbrt", mpfr_cbrt, {}},
+    {"exp10", mpfr_exp10, {4.816, 38.53184, -37.92978, -45.15450, 308.2547155599167, -307.6526555685888, -323.60724}},
+    {"exp2m1", mpfr_exp2m1, {16, 128, -25, 1024, -54, -53.99999}},
+    {"exp10m1", mpfr_exp10m1, {4.816, 38.53184, -7.525750, 308.2547155599167, -16.2556}},
+    {"log2p1", mpfr_log2p1, {}},
+    {"log10p1", mpfr_log10p1, {}},
+    {"sinpi", mpfr_sinpi, {1e6, 1e15}},
+    {"cospi", mpfr_cospi, {1e6, 1e15, 0x1p-14, 0x1p-28}},
+    {"tanpi", mpfr_tanpi, {1e6, 1e15}},
+    {"sinc", sinc, {1e6, 1e15, 0x1p-14, 0x1p-28}},
+};
+
 std::uint64_t below(word_stream& w, std::uint64_t n) { return w.next64() % n; }
 
 TEST_SUITE_BEGIN("portable values");
@@ -202,6 +250,86 @@ TEST_CASE("elementary: other formulas, with 900 bits and more, round to the same
 }
 
 std::uint64_t pattern(dtype t, double v) { return convert(dtype::f64, t, std::bit_cast<std::uint64_t>(v)); }
+
+/// MPFR rounds to the format's precision, and then as its exponents need it.
+std::uint64_t rounded_by_mpfr(mpfr_function f, dtype t, std::uint64_t in) {
+  const format& g = format_of(t);
+  mpfr_t x, y;
+  mpfr_init2(x, 53);
+  mpfr_init2(y, g.precision);
+  set_mpfr(x, t, in);
+  const mpfr_exp_t emin = mpfr_get_emin(), emax = mpfr_get_emax();
+  mpfr_set_emin(g.ulp_min() + 1);
+  mpfr_set_emax(g.emax + 1);
+  const int side = f(y, x, MPFR_RNDN);
+  mpfr_subnormalize(y, side, MPFR_RNDN);
+  mpfr_set_emin(emin);
+  mpfr_set_emax(emax);
+  const std::uint64_t result = mpfr_nan_p(y) != 0 ? nan_bits(t) : round_mpfr(t, y);
+  mpfr_clears(x, y, nullptr);
+  return result;
+}
+
+/// Where functions have exact results, or midpoints, and powers of two down to the least number.
+std::vector<double> numbers_of_few_bits() {
+  std::vector<double> all{1e22, 1e23};
+  double power = 1;
+  for (int n = 0; n <= 64; ++n, power *= 10) {
+    all.insert(all.end(), {n + 0.0, n / 4.0, n / 6.0, std::ldexp(1, n) - 1, std::ldexp(1, -n) - 1, 1.0 * n * n * n});
+    if (n < 20) all.insert(all.end(), {power, power - 1});
+  }
+  for (int n = 1; n <= 1074; n += n < 64 ? 1 : 5) all.push_back(std::ldexp(1, -n));
+  all.push_back(0x1p-1074);
+  return all;
+}
+
+TEST_CASE("elementary: MPFR's own rounding") {
+  const std::vector<double> few_bits = numbers_of_few_bits();
+  std::uint64_t stream = 0;
+  for (const own_rounding& o : own_roundings) {
+    if (o.f == nullptr) continue;
+    const elementary& f = *elementary_named(o.name);
+    for (const dtype t : formats) {
+      const format& g = format_of(t);
+      word_stream w(7, ++stream);
+      int wrong = 0;
+      const auto compare = [&](std::uint64_t x) {
+        const std::uint64_t result = evaluate(f, t, x), expected = rounded_by_mpfr(o.f, t, x);
+        if (result != expected && wrong++ < 3) {
+          MESSAGE(std::string(o.name) << " " << format_name(t) << std::hex << " " << x << ": " << result << " for "
+                                      << expected);
+        }
+      };
+      const auto about = [&](double v) {
+        const std::uint64_t middle = pattern(t, v);
+        for (const std::uint64_t d : {0, 1, 2, 3}) {
+          compare(middle + d);
+          if (middle % g.sign_bit() >= d) compare(middle - d);
+        }
+      };
+      for (const sample_class c : element_classes) {
+        const array x = std::move(fill_operands(c, t, 1, 12, 7, stream).front());
+        for (std::size_t i = 0; i < 12; ++i) compare(x.get(i));
+      }
+      for (int i = 0; i < 60; ++i) {
+        compare(compose(t, w.flip(), w.between(-12, 10), w.next64()));
+        compare(compose(t, w.flip(), w.between(g.ulp_min(), g.emax), w.next64()));
+      }
+      for (const double v : few_bits) {
+        compare(pattern(t, v));
+        compare(pattern(t, -v));
+      }
+      // Tails begin where they are said to: a result at the bound, where it is not yet the limit, would be wrong.
+      about(f.below.from.of(t));
+      about(f.above.from.of(t));
+      for (const double v : o.borders) {
+        about(v);
+        about(-v);
+      }
+      CHECK_MESSAGE(wrong == 0, std::string(o.name));
+    }
+  }
+}
 
 TEST_CASE("elementary: zeros, infinities, poles, exact results") {
   constexpr double inf = HUGE_VAL;
@@ -257,6 +385,92 @@ TEST_CASE("elementary: zeros, infinities, poles, exact results") {
       {"sin", -inf, nan},
       {"cos", 0, 1},
       {"cos", -inf, nan},
+      {"tan", -0.0, -0.0},
+      {"tan", inf, nan},
+      {"asin", -0.0, -0.0},
+      {"asin", 1, 1.5707963267948966},
+      {"asin", 1.0078125, nan},
+      {"acos", 1, 0},
+      {"acos", -1, 3.141592653589793},
+      {"acos", -0.0, 1.5707963267948966},
+      {"acos", -inf, nan},
+      {"atan", -0.0, -0.0},
+      {"atan", -inf, -1.5707963267948966},
+      {"atan", inf, 1.5707963267948966},
+      {"sinh", -0.0, -0.0},
+      {"sinh", -inf, -inf},
+      {"sinh", inf, inf},
+      {"cosh", -0.0, 1},
+      {"cosh", -inf, inf},
+      {"asinh", -0.0, -0.0},
+      {"asinh", -inf, -inf},
+      {"acosh", 1, 0},
+      {"acosh", inf, inf},
+      {"acosh", 0.99609375, nan},
+      {"acosh", -0.0, nan},
+      {"acosh", -inf, nan},
+      {"atanh", -0.0, -0.0},
+      {"atanh", 1, inf},
+      {"atanh", -1, -inf},
+      {"atanh", -1.0078125, nan},
+      {"atanh", inf, nan},
+      {"cbrt", -0.0, -0.0},
+      {"cbrt", -27, -3},
+      {"cbrt", 0x1p-12, 0x1p-4},
+      {"cbrt", -inf, -inf},
+      {"cbrt", inf, inf},
+      {"exp10", -0.0, 1},
+      {"exp10", 3, 1000},
+      {"exp10", -inf, 0},
+      {"exp10", inf, inf},
+      {"exp2m1", -0.0, -0.0},
+      {"exp2m1", 3, 7},
+      {"exp2m1", -1, -0.5},
+      {"exp2m1", -inf, -1},
+      {"exp2m1", inf, inf},
+      {"exp10m1", -0.0, -0.0},
+      {"exp10m1", 2, 99},
+      {"exp10m1", -inf, -1},
+      {"exp10m1", inf, inf},
+      {"log2p1", -0.0, -0.0},
+      {"log2p1", 7, 3},
+      {"log2p1", -0.5, -1},
+      {"log2p1", -1, -inf},
+      {"log2p1", -1.5, nan},
+      {"log2p1", inf, inf},
+      {"log10p1", -0.0, -0.0},
+      {"log10p1", 99, 2},
+      {"log10p1", -1, -inf},
+      {"log10p1", -1.5, nan},
+      {"log10p1", inf, inf},
+      {"sinpi", -0.0, -0.0},
+      {"sinpi", 2, 0},
+      {"sinpi", -1, -0.0},
+      {"sinpi", -1.5, 1},
+      {"sinpi", -0x1p60, -0.0},
+      {"sinpi", inf, nan},
+      {"cospi", -0.0, 1},
+      {"cospi", -0.5, 0},
+      {"cospi", 3, -1},
+      {"cospi", -0x1p60, 1},
+      {"cospi", -inf, nan},
+      {"tanpi", -0.0, -0.0},
+      {"tanpi", 1, -0.0},
+      {"tanpi", -1, 0},
+      {"tanpi", 2, 0},
+      {"tanpi", -2, -0.0},
+      {"tanpi", 0.5, inf},
+      {"tanpi", -0.5, -inf},
+      {"tanpi", 1.5, -inf},
+      {"tanpi", -1.5, inf},
+      {"tanpi", 0.75, -1},
+      {"tanpi", -0x1p60, -0.0},
+      {"tanpi", -inf, nan},
+      {"sinc", -0.0, 1},
+      {"sinc", -2, 0},
+      {"sinc", 0x1p60, 0},
+      {"sinc", -0.5, 0.6366197723675814},
+      {"sinc", inf, nan},
       {"tanh", -0.0, -0.0},
       {"tanh", -inf, -1},
       {"erf", -0.0, -0.0},
@@ -342,6 +556,21 @@ TEST_CASE("elementary: zeros, infinities, poles, exact results") {
       {"log2", 0x1p1023, 1023},
       {"log10", 1e22, 22},
       {"log10", 1e11, 11},
+      {"exp10", 22, 1e22},
+      {"exp10", 23, 1e23},  // a tie
+      {"exp2m1", 53, 0x1.fffffffffffffp52},
+      {"exp2m1", 54, 0x1p54},  // a tie
+      {"exp2m1", -54, -1},     // a tie
+      {"exp2m1", -53, -0x1.fffffffffffffp-1},
+      {"exp10m1", 15, 999999999999999},
+      {"exp10m1", 16, 1e16},  // a tie
+      {"log2p1", 0x1.fffffffffffffp52, 53},
+      {"log2p1", -0x1.fffffffffffffp-1, -53},
+      {"log10p1", 999999999999999, 15},
+      {"cosh", 0x1p-26, 0x1.0000000000001p0},
+      {"tan", 0x1p-1074, 0x1p-1074},
+      {"asinh", 0x1p-1074, 0x1p-1074},
+      {"cbrt", -0x1p-1074, -0x1p-358},
       {"rsqrt", 0x1p-1074, 0x1p537},
       {"rsqrt", 0x1p1022, 0x1p-511},
       // A midpoint and something, by a Taylor series' next term.
@@ -390,7 +619,7 @@ TEST_CASE("elementary: a Taylor polynomial and its remainder enclose the functio
   for (const elementary& f : elementary_functions) {
     word_stream w(5, stream++);
     int tried = 0, wrong = 0;
-    for (int i = 0; i < 150; ++i) {
+    for (int i = 0; i < 200; ++i) {
       const double c =
           std::ldexp(1 + static_cast<double>(below(w, 1 << 20)) * 0x1p-20, static_cast<int>(below(w, 12)) - 8) *
           (below(w, 2) != 0 ? -1 : 1);
@@ -463,8 +692,8 @@ TEST_CASE("elementary: tabulated results are the pointwise oracle's") {
     }
     ++stream;
   }
-  // One run of each binade, of three functions in turn.
-  for (const char* name : {"log1p", "sin", "gelu"})
+  // One run of each binade, of functions of each kind.
+  for (const char* name : {"log1p", "sin", "gelu", "tan", "cospi", "sinc"})
     CHECK(wrong_elements(*elementary_named(name), 1 << 12, 8, 1, stream) == 0);
 }
 
