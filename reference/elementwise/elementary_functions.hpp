@@ -82,7 +82,7 @@ inline series cospi(const series& x) { return sinpi(x + 0.5); }
 // - e^715 / 70 > 2^1025; gamma(172) = 171! > 2^1026; x (ln x - 1) at 2^1015 is above 2^1024.
 // - 10^-324 < 2^-1076, 10^309 > 2^1026; e^711 / 2 > 2^1024.7.
 // - a s goes on after 53 bits with 0001, far from a midpoint, and the double here is those bits; e^-45 < 2^-64.
-// What is no midpoint of neighbours, nor a number but where `exact` knows it or MPFR finds it (x a binary fraction other than 0):
+// Why results other than 0 are no midpoints but where `exact` knows it (x is a binary fraction, not 0):
 // - tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh: transcendental (Lindemann-Weierstrass) but acos 1 = acosh 1 = 0.
 // - cbrt: the cube of a midpoint, an odd number of p + 1 bits times a power of two, has 3p + 1 bits or more.
 // - exp10, exp10m1, log10p1: 10^x is rational for whole x alone, log10 for powers of ten. 10^n - 1, n > 0, and 5^n, n >= 28, are

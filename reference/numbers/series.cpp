@@ -6,13 +6,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
-#include <limits>
 #include <utility>
 
 namespace repdl::reference {
 namespace {
 
-constexpr error_bound unknown = std::numeric_limits<error_bound>::infinity(), tiny = 0x1p-16000L;
+constexpr error_bound tiny = 0x1p-16000L;
 
 error_bound up(error_bound v) { return v * (1 + 0x1p-30L) + tiny; }
 error_bound down(error_bound v) { return std::max<error_bound>(0, v * (1 - 0x1p-30L) - tiny); }
@@ -236,7 +235,8 @@ series series::power(const ball& y0, const series& a, int n, int d) {
                             .times(static_cast<unsigned long>(std::abs(factor)));
       t = factor < 0 ? t - term : t + term;
     }
-    y.c[static_cast<std::size_t>(k)] = t.over(static_cast<unsigned long>(d * k)) / a.c[0];
+    y.c[static_cast<std::size_t>(k)] =
+        t.over(static_cast<unsigned long>(k)).over(static_cast<unsigned long>(d)) / a.c[0];
   }
   return y;
 }

@@ -14,6 +14,7 @@ namespace repdl::reference {
 using error_bound = long double;
 static_assert(std::numeric_limits<error_bound>::digits >= 53 &&
               std::numeric_limits<error_bound>::min_exponent < -16000);
+inline constexpr error_bound unknown = std::numeric_limits<error_bound>::infinity();
 
 /// The real numbers within `radius` of `mid`. Every operation encloses all exact results of numbers in its operands:
 /// mid is rounded to nearest, which costs half an ulp; the radius adds to that what the operands' radii do; each formula has at most

@@ -6,7 +6,6 @@
 // M_j' = -M_(j+1); and it has an asymptotic series, which ends with a bound of what it leaves out.
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -15,8 +14,6 @@
 
 namespace repdl::reference {
 namespace {
-
-constexpr error_bound unknown = std::numeric_limits<error_bound>::infinity();
 
 /// The numbers within r of 0.
 ball around_zero(mpfr_prec_t p, error_bound r) {

@@ -218,7 +218,7 @@ void log_normal(mpfr_ptr y, mpfr_srcptr x) {
 /// terms go on by (4n^2 - (2k + 1)^2) / (8 (k + 1) x).
 template <int N, bool Scaled>
 void bessel(mpfr_ptr y, mpfr_srcptr x) {
-  const bool far = mpfr_cmpabs_ui(x, 3000) > 0;
+  const bool far = std::fabs(mpfr_get_d(x, MPFR_RNDN)) > 3000;
   if (far && !Scaled) return mpfr_set_inf(y, N == 1 ? mpfr_sgn(x) : 1);
   mpfr_t t, v;
   mpfr_inits2(mpfr_get_prec(y), t, v, nullptr);
@@ -286,7 +286,7 @@ const own_rounding own_roundings[] = {
     {"lgamma", lgamma_of, {1.4616321449683622, -2.4570247382208006, 4.0850034e36, 2.5563e305}},
     {"tgamma",
      mpfr_gamma,
-     {1.4616321449683622, 35.0401, 171.62437695630272, -35.0401, -40.5, -42.001, -45, -170.5, -186}},
+     {1.4616321449683622, 35.0401, 171.62437695630272, -35.0401, -40.5, -41, -45, -170.5, -183, -186}},
     {"digamma", mpfr_digamma, {1.4616321449683622, -0.5040830082644554}},
     {"ndtr", nullptr, {-13.0, -14.17, -37.5194, -38.4854, 5.2, 8.29}, normal},
     {"log_ndtr", nullptr, {13, 14.17, 37.5194, 38.4854, -12.7, -19, 2.6087637e19, 1.9e154}, log_normal},
@@ -423,8 +423,12 @@ TEST_CASE("elementary: MPFR's own rounding") {
           expected = o.f != nullptr ? rounded_by_mpfr(o.f, t, x) : rounded(o.g, t, x);
         } else if ((x & g.sign_bit()) != 0 || x > pattern(t, o.end)) {
           expected = nan_bits(t);
-        } else {  // other results are exact ones
-          const bool known = widen(t, result).kind != number_kind::finite || between_midpoints(o.inverse, t, x, result);
+        } else if (x == pattern(t, o.end)) {
+          return;
+        } else {  // 0 in the middle alone
+          const bool nonzero = widen(t, result).kind == number_kind::finite;
+          const bool known = nonzero ? between_midpoints(o.inverse, t, x, result)
+                                     : result % g.sign_bit() == 0 && x == pattern(t, o.end / 2);
           expected = known ? result : ~result;
         }
         if (result != expected && wrong++ < 3) {
