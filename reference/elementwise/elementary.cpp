@@ -200,6 +200,52 @@ exact_result sinc_exact(dtype t, const number& x) {
   if (std::fmod(value(x), 1) == 0) return 0;
   return {};
 }
+namespace {
+/// 0, -1, -2 ..., -inf.
+bool pole_of_gamma(const number& x) {
+  return x.kind == number_kind::zero ||
+         (x.negative && (x.kind == number_kind::infinite || std::fmod(value(x), 1) == 0));
+}
+}  // namespace
+
+exact_result lgamma_exact(dtype t, const number& x) {
+  if (pole_of_gamma(x)) return infinity_bits(t, false);
+  if (value(x) == 1 || value(x) == 2) return 0;
+  return {};
+}
+exact_result tgamma_exact(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return infinity_bits(t, x.negative);
+  if (pole_of_gamma(x)) return nan_bits(t);
+  // |gamma(x)| = pi / (|sin pi x| gamma(1 - x)), |sin pi x| >= 2 (the distance to a whole number). From 45 on numbers of at most 24
+  // bits are at least 2^-18 from those, from 186 on, of 53, 2^-45: pi 2^17 / 45! < 2^-168, pi 2^44 / 186! < 2^-1090.
+  const double v = value(x);
+  if (v <= (t == dtype::f64 ? -186 : -45)) return zero_bits(t, std::fmod(std::ceil(-v), 2) == 1);
+  // The odd part of (n - 1)!: 22! has one of 51 bits; 23!, 24! and those after have 56 bits and more.
+  std::uint64_t odd = 1;
+  int exponent = 0;
+  for (unsigned n = 1; n <= 23; ++n) {
+    if (v == n) return round(t, false, odd, exponent, false);
+    odd *= n >> std::countr_zero(n);
+    exponent += std::countr_zero(n);
+  }
+  return {};
+}
+exact_result digamma_exact(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return infinity_bits(t, !x.negative);
+  if (pole_of_gamma(x)) return nan_bits(t);
+  return {};
+}
+exact_result erfcinv_exact(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return infinity_bits(t, false);
+  if (value(x) == 2) return infinity_bits(t, true);
+  return zero_at_one(t, x);
+}
+exact_result ndtri_exact(dtype t, const number& x) {
+  if (x.kind == number_kind::zero) return infinity_bits(t, true);
+  if (value(x) == 1) return infinity_bits(t, false);
+  if (value(x) == 0.5) return 0;
+  return {};
+}
 exact_result half_and_more(dtype t, const number& x) {
   // x/2 + r with 0 < r < x^2 (silu: x^2/4; gelu: x^2 / sqrt(2 pi), both forms; hardswish: x^2/6; each less next terms
   // of relative size x^2). x = s 2^e with s < 2^p, and x^2 < 2^(2e + 2p). From normal numbers below 2^-100, e < -100 - p on, that

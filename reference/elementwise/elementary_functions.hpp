@@ -33,6 +33,11 @@ exact_result sinpi_exact(dtype t, const number& x);
 exact_result cospi_exact(dtype t, const number& x);
 exact_result tanpi_exact(dtype t, const number& x);
 exact_result sinc_exact(dtype t, const number& x);
+exact_result lgamma_exact(dtype t, const number& x);
+exact_result tgamma_exact(dtype t, const number& x);
+exact_result digamma_exact(dtype t, const number& x);
+exact_result erfcinv_exact(dtype t, const number& x);
+exact_result ndtri_exact(dtype t, const number& x);
 /// x/2 + r, r > 0 and tiny: silu, gelu, hardswish near 0.
 exact_result half_and_more(dtype t, const number& x);
 /// x - sign x + r, where r is tiny and has the sign of x.
@@ -61,6 +66,8 @@ inline series cospi(const series& x) { return sinpi(x + 0.5); }
 //   mish, tanhshrink, log_sigmoid (d |x| < e^-110).
 //   exp2m1, exp10m1: 10^-8 < 2^-26.5. atan x is pi / 2 - 1 / x and more; pi / 2 is 2^-25.91 above a midpoint of 24 bits, 2^-10.01
 //   and 2^-7.84 above one of 11 and 8.
+//   1 - Phi(6) < e^-18 / 12 < 2^-29.
+// - x^2 / 2 at 2^65; I_0 and I_1 at 93 are above e^93 / 25 > 2^129; gamma(36) = 35! > 2^132; x (ln x - 1) at 2^122 is above 2^128.
 // - 10^-46 < 2^-152, 10^39 > 2^129; sinh and cosh: e^110 / 2.
 // - Numbers from 2^(p - 1) on, p the precision, are whole, from 2^p on even: sinpi, sinc, cospi, tanpi (`exact` knows infinities).
 // - a s = 1.11000010000100101100110001100... in binary goes on after 8, 11 and 24 bits with 00001, 010 and 001, far
@@ -72,14 +79,17 @@ inline series cospi(const series& x) { return sinpi(x + 0.5); }
 //   1 - erf 7 < e^-49 < 2^-70, e^-40 < 2^-57 (expm1, sigmoid, log_sigmoid, silu), 1 / (1 + 2^56), gelu: Phi(-10) < e^-50,
 //   gelu_tanh: e^-49 at 8; mish: x (1 - 2 / (n + 2)), n > e^(2x), 2 e^-40 at 20; tanhshrink 1 / 2^55.
 //   10^-17 < 2^-56; atan: pi / 2 is 2^-52.37 above a midpoint, and the double here is what it rounds to, in every format.
+// - e^715 / 70 > 2^1025; gamma(172) = 171! > 2^1026; x (ln x - 1) at 2^1015 is above 2^1024.
 // - 10^-324 < 2^-1076, 10^309 > 2^1026; e^711 / 2 > 2^1024.7.
 // - a s goes on after 53 bits with 0001, far from a midpoint, and the double here is those bits; e^-45 < 2^-64.
-// What is no midpoint of neighbours, nor a number but where `exact` knows it or MPFR finds it (x a binary fraction other than 0):
+// Why results other than 0 are no midpoints but where `exact` knows it (x is a binary fraction, not 0):
 // - tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh: transcendental (Lindemann-Weierstrass) but acos 1 = acosh 1 = 0.
 // - cbrt: the cube of a midpoint, an odd number of p + 1 bits times a power of two, has 3p + 1 bits or more.
 // - exp10, exp10m1, log10p1: 10^x is rational for whole x alone, log10 for powers of ten. 10^n - 1, n > 0, and 5^n, n >= 28, are
 //   odd numbers of more than 54 bits from n = 17 and 28 on; n < 0 gives no binary fraction. exp2m1, log2p1: whole x, powers of
 //   two; 2^n - 1 and 1 - 2^-n have n bits.
+// - i0, i1: transcendental (Siegel). lgamma, digamma, ndtr, log_ndtr, erfcinv, ndtri, i0e, i1e, and tgamma but for whole
+//   numbers: nothing is known.
 // - sinpi, cospi, tanpi: rational for multiples of 1/2, and tanpi of 1/4, alone (Niven). sinc: algebraic, not 0, over pi.
 inline constexpr double past_one = 0x1.0000000000001p0, before_one = 0x1.fffffffffffffp-1;
 inline constexpr elementary elementary_functions[] = {
@@ -149,6 +159,21 @@ inline constexpr elementary elementary_functions[] = {
     {"tanh", [](const series& x) { return tanh(x); }, {{-10, -20}, -1}, {{10, 20}, 1}, zero_itself},
     {"erf", [](const series& x) { return erf(x); }, {{-8, -7}, -1}, {{8, 7}, 1}, zero_itself},
     {"erfc", [](const series& x) { return erfc(x); }, {{-8, -7}, 2}, {{11, 28}, 0}, one_at_zero},
+    {"erfcinv", [](const series& x) { return erfcinv(x); }, {-least, nan}, {0x1.0000000000001p1, nan}, erfcinv_exact},
+    {"ndtr", normal_distribution, {{-16, -39}, 0}, {{6, 10}, 1}, half_at_zero},
+    {"log_ndtr", log_normal_distribution, {{-0x1p65, -0x1p513}, -inf}, {{16, 39}, -0.0}, nothing},
+    {"ndtri",
+     [](const series& x) { return -sqrt(x.constant(2)) * erfcinv(x * 2); },
+     {-least, nan},
+     {past_one, nan},
+     ndtri_exact},
+    {"i0", bessel_i0, {{-93, -715}, inf}, {{93, 715}, inf}, one_at_zero},
+    {"i1", bessel_i1, {{-93, -715}, -inf}, {{93, 715}, inf}, zero_itself},
+    {"i0e", bessel_i0e, {-inf, 0}, {inf, 0}, one_at_zero},
+    {"i1e", bessel_i1e, {-inf, -0.0}, {inf, 0}, zero_itself},
+    {"lgamma", lgamma, {{-0x1p23, -0x1p52}, inf}, {{0x1p122, 0x1p1015}, inf}, lgamma_exact},
+    {"tgamma", tgamma, {{-0x1p23, -0x1p52}, nan}, {{36, 172}, inf}, tgamma_exact},
+    {"digamma", digamma, {{-0x1p23, -0x1p52}, nan}, {inf, inf}, digamma_exact},
     {"erfinv", [](const series& x) { return erfinv(x); }, {-1, nan}, {1, nan}, poles_at_ones},
     {"sigmoid", [](const series& x) { return 1 / (1 + exp(-x)); }, {{-110, -746}, 0}, {{110, 40}, 1}, half_at_zero},
     {"log_sigmoid",

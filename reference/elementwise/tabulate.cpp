@@ -183,16 +183,18 @@ bool block(const elementary& f, std::uint32_t first, int n, std::uint32_t* out, 
 std::uint64_t blocks(const elementary& f, std::uint64_t a, std::uint64_t b, std::uint32_t base, std::uint32_t* out) {
   constexpr int smallest = 4;
   std::uint64_t left = 0;
-  int n = 16, successes = 0;
+  int n = 16, successes = 0, alone = smallest;
   while (a < b) {
     const auto x = static_cast<std::uint32_t>(a);
     n = std::min(n, static_cast<int>(std::bit_width(b - a)) - 1);
     if (n < smallest) {
-      const std::uint64_t end = std::min(b, a + (std::uint64_t{1} << smallest));
+      const std::uint64_t end = std::min(b, a + (std::uint64_t{1} << alone));
+      alone = std::min(alone + 1, 12);  // where no block is taken, few are tried
       for (; a < end; ++a, ++left) out[a - base] = pointwise(f, static_cast<std::uint32_t>(a));
       n = smallest;
     } else if (block(f, x, n, out + (x - base), &left)) {
       a += std::uint64_t{1} << n;
+      alone = smallest;
       if (++successes % 2 == 0) ++n;
     } else {
       --n;

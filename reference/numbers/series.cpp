@@ -6,13 +6,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
-#include <limits>
 #include <utility>
 
 namespace repdl::reference {
 namespace {
 
-constexpr error_bound unknown = std::numeric_limits<error_bound>::infinity(), tiny = 0x1p-16000L;
+constexpr error_bound tiny = 0x1p-16000L;
 
 error_bound up(error_bound v) { return v * (1 + 0x1p-30L) + tiny; }
 error_bound down(error_bound v) { return std::max<error_bound>(0, v * (1 - 0x1p-30L) - tiny); }
@@ -236,7 +235,8 @@ series series::power(const ball& y0, const series& a, int n, int d) {
                             .times(static_cast<unsigned long>(std::abs(factor)));
       t = factor < 0 ? t - term : t + term;
     }
-    y.c[static_cast<std::size_t>(k)] = t.over(static_cast<unsigned long>(d * k)) / a.c[0];
+    y.c[static_cast<std::size_t>(k)] =
+        t.over(static_cast<unsigned long>(k)).over(static_cast<unsigned long>(d)) / a.c[0];
   }
   return y;
 }
@@ -360,33 +360,46 @@ series erf(const series& a) {
 
 namespace {
 
-/// Compares erf y with x: less than 0 is sure where erf is rounded up, greater than 0 where down.
-int compare_erf(mpfr_srcptr y, mpfr_rnd_t rounding, mpfr_srcptr x) {
+/// erf or erfc.
+using error_function = int (*)(mpfr_ptr, mpfr_srcptr, mpfr_rnd_t);
+
+/// Compares f(y) with x: less than 0 is sure where f is rounded up, greater than 0 where down.
+int compare(error_function f, mpfr_srcptr y, mpfr_rnd_t rounding, mpfr_srcptr x) {
   mpfr_t v;
   mpfr_init2(v, mpfr_get_prec(y));
-  mpfr_erf(v, y, rounding);
+  f(v, y, rounding);
   const int order = mpfr_cmp(v, x);
   mpfr_clear(v);
   return order;
 }
 
-/// The y with erf y = x for 0 < x < 1, to within 2^-(p + 2) of itself, p the precision of y: Newton's method until erf, which
-/// is monotone, is below x on one side and above it on the other.
-bool invert_erf(mpfr_ptr y, mpfr_srcptr x) {
+/// A number near the y with erf y = v, 0 < v < 1.
+double guess_erfinv(double v) {
+  if (v < 0.25) return v * 0.9;
+  double z = std::sqrt(-std::log1p(-v * v));  // for erfc, which is convex, Newton's method converges from anywhere near
+  for (int i = 0; i < 8; ++i) z += (std::erfc(z) - (1 - v)) * 0.8862 * std::exp(z * z);
+  return z;
+}
+/// With erfc y = v, 0 < v <= 1/2: erfc y is about e^(-y^2) / (y sqrt pi).
+double guess_erfcinv(double v) {
+  if (v > 1e-6) return guess_erfinv(1 - v);
+  double z = std::sqrt(-std::log(v));
+  for (int i = 0; i < 4; ++i) z = std::sqrt(-std::log(v) - std::log(z * 1.7724538));
+  for (int i = 0; i < 3 && v > 1e-290; ++i) z += (std::erfc(z) / v - 1) * v * 0.8862 * std::exp(z * z);
+  return z;
+}
+
+/// The y > 0 with f(y) = x, to within 2^-(p + 2) of itself, p the precision of y: Newton's method until f, which is
+/// monotone, is below x on one side and above it on the other.
+bool invert(error_function f, double guess, mpfr_ptr y, mpfr_srcptr x) {
   const mpfr_prec_t p = mpfr_get_prec(y);
+  const bool increasing = f == mpfr_erf;
   mpfr_t m, step, slope, side;
   mpfr_inits2(p + 64, m, step, slope, side, nullptr);
-  const double v = mpfr_get_d(x, MPFR_RNDD);
-  if (v < 0.25) {
-    mpfr_mul_d(m, x, 0.9, MPFR_RNDN);
-  } else {  // for erfc, which is convex, it converges from anywhere near
-    double z = std::sqrt(-std::log1p(-v * v));
-    for (int i = 0; i < 8; ++i) z += (std::erfc(z) - (1 - v)) * 0.8862 * std::exp(z * z);
-    mpfr_set_d(m, z, MPFR_RNDN);
-  }
+  mpfr_set_d(m, guess, MPFR_RNDN);
   bool enclosed = false;
-  for (int i = 0; i < 12 && !enclosed; ++i) {
-    mpfr_erf(step, m, MPFR_RNDN);
+  for (int i = 0; i < 24 && !enclosed; ++i) {
+    f(step, m, MPFR_RNDN);
     mpfr_sub(step, x, step, MPFR_RNDN);
     mpfr_sqr(slope, m, MPFR_RNDN);
     mpfr_exp(slope, slope, MPFR_RNDN);
@@ -395,13 +408,13 @@ bool invert_erf(mpfr_ptr y, mpfr_srcptr x) {
     mpfr_sqrt(slope, slope, MPFR_RNDN);
     mpfr_mul(step, step, slope, MPFR_RNDN);
     mpfr_div_2ui(step, step, 1, MPFR_RNDN);
-    mpfr_add(m, m, step, MPFR_RNDN);
+    (increasing ? mpfr_add : mpfr_sub)(m, m, step, MPFR_RNDN);
     if (mpfr_zero_p(step) == 0 && mpfr_get_exp(step) > mpfr_get_exp(m) - p / 2 - 8) continue;
     mpfr_div_2si(slope, m, p + 4, MPFR_RNDN);
     mpfr_sub(side, m, slope, MPFR_RNDD);
-    enclosed = compare_erf(side, MPFR_RNDU, x) < 0;
+    enclosed = increasing ? compare(f, side, MPFR_RNDU, x) < 0 : compare(f, side, MPFR_RNDD, x) > 0;
     mpfr_add(side, m, slope, MPFR_RNDU);
-    enclosed = enclosed && compare_erf(side, MPFR_RNDD, x) > 0;
+    enclosed = enclosed && (increasing ? compare(f, side, MPFR_RNDD, x) > 0 : compare(f, side, MPFR_RNDU, x) < 0);
   }
   mpfr_set(y, m, MPFR_RNDN);
   mpfr_clears(m, step, slope, side, nullptr);
@@ -410,27 +423,12 @@ bool invert_erf(mpfr_ptr y, mpfr_srcptr x) {
 
 }  // namespace
 
-series erfinv(const series& a) {
-  const ball& x = a.c[0];
-  ball y0(a.precision());
-  if (mpfr_zero_p(x.mid) == 0) {
-    mpfr_t magnitude;
-    mpfr_init2(magnitude, mpfr_get_prec(x.mid));
-    mpfr_abs(magnitude, x.mid, MPFR_RNDN);
-    y0.radius = mpfr_cmp_ui(magnitude, 1) < 0 && invert_erf(y0.mid, magnitude) ? up(rounding(y0.mid) * 2) : unknown;
-    mpfr_setsign(y0.mid, y0.mid, mpfr_signbit(x.mid), MPFR_RNDN);
-    mpfr_clear(magnitude);
-  }
-  if (x.radius != 0) {
-    // f' = sqrt(pi) / 2 e^(f^2), and e^-(y^2) >= erfc(y) = 1 - |x|.
-    const error_bound rest = 1 - x.most();
-    y0.radius = up(y0.radius + (rest > 0 ? 0.8863 / down(rest) * x.radius : unknown));
-  }
+series series::inverse_error_function(const ball& y0, const series& a, bool plus) {
   if (a.order() == 0) return series(y0);
   // y' = a' g, g = sqrt(pi) / 2 e^(y^2): with z = y^2, k g_k = sum over j = 1 to k of j z_j g_(k-j).
   std::vector<ball> z, g;
-  const ball half_root = (sqrt(a.pi()) / 2).c[0];
-  return series::integral(y0, a, [&](const series& y, std::size_t k) {
+  const ball half_root = ((plus ? sqrt(a.pi()) : -sqrt(a.pi())) / 2).c[0];
+  return integral(y0, a, [&](const series& y, std::size_t k) {
     while (g.size() <= k) {
       const std::size_t n = g.size();
       ball square(y.precision());
@@ -442,6 +440,40 @@ series erfinv(const series& a) {
     }
     return g[k];
   });
+}
+
+series erfinv(const series& a) {
+  const ball& x = a.c[0];
+  ball y0(a.precision());
+  if (mpfr_zero_p(x.mid) == 0) {
+    mpfr_t magnitude;
+    mpfr_init2(magnitude, mpfr_get_prec(x.mid));
+    mpfr_abs(magnitude, x.mid, MPFR_RNDN);
+    const double guess = guess_erfinv(mpfr_get_d(magnitude, MPFR_RNDD));
+    const bool known = mpfr_cmp_ui(magnitude, 1) < 0 && invert(mpfr_erf, guess, y0.mid, magnitude);
+    y0.radius = known ? up(rounding(y0.mid) * 2) : unknown;
+    mpfr_setsign(y0.mid, y0.mid, mpfr_signbit(x.mid), MPFR_RNDN);
+    mpfr_clear(magnitude);
+  }
+  if (x.radius != 0) {
+    // f' = sqrt(pi) / 2 e^(f^2), and e^-(y^2) >= erfc(y) = 1 - |x|.
+    const error_bound rest = 1 - x.most();
+    y0.radius = up(y0.radius + (rest > 0 ? 0.8863 / down(rest) * x.radius : unknown));
+  }
+  return series::inverse_error_function(y0, a, true);
+}
+
+series erfcinv(const series& a) {
+  const ball& x = a.c[0];
+  if (!(mpfr_cmp_d(x.mid, 0.5) < 0)) return erfinv(1 - a);  // exact next to 1
+  ball y0(a.precision());
+  const double v = mpfr_get_d(x.mid, MPFR_RNDD);
+  const bool known = v > 0 && invert(mpfr_erfc, guess_erfcinv(v), y0.mid, x.mid);
+  y0.radius = known ? up(rounding(y0.mid) * 2) : unknown;
+  // |f'| = sqrt(pi) / 2 e^(f^2), and e^-(y^2) >= erfc(y), y >= 0: for x <= 1.
+  if (x.radius != 0)
+    y0.radius = up(y0.radius + (x.least() > 0 && x.most() <= 1 ? 0.8863 / x.least() * x.radius : unknown));
+  return series::inverse_error_function(y0, a, false);
 }
 
 }  // namespace repdl::reference

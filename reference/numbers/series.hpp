@@ -14,6 +14,7 @@ namespace repdl::reference {
 using error_bound = long double;
 static_assert(std::numeric_limits<error_bound>::digits >= 53 &&
               std::numeric_limits<error_bound>::min_exponent < -16000);
+inline constexpr error_bound unknown = std::numeric_limits<error_bound>::infinity();
 
 /// The real numbers within `radius` of `mid`. Every operation encloses all exact results of numbers in its operands:
 /// mid is rounded to nearest, which costs half an ulp; the radius adds to that what the operands' radii do; each formula has at most
@@ -108,6 +109,8 @@ class series {
   friend series erfc(const series& a);
   /// |a| < 1 on the ball.
   friend series erfinv(const series& a);
+  /// 0 < a < 2 on the ball.
+  friend series erfcinv(const series& a);
   /// For a ball that does not contain 0 inside.
   friend series abs(const series& a) { return a.negative() ? -a : a; }
   bool negative() const { return mpfr_signbit(c[0].mid) != 0; }
@@ -124,9 +127,22 @@ class series {
   static series power(const ball& y0, const series& a, int n, int d);
   /// y with y' = a' (1 + y^2), or a' (1 - y^2), y(0) = y0.
   static series tangent(const ball& y0, const series& a, bool plus);
+  /// y with y' = a' e^(y^2) sqrt(pi) / 2 or minus that, y(0) = y0.
+  static series inverse_error_function(const ball& y0, const series& a, bool plus);
   /// f(a), f a function of MPFR; slope(a) is f'(a).
   template <class F, class G>
   static series primitive(const series& a, F&& f, G&& slope);
 };
+
+/// The logarithm of the normal distribution; modified Bessel functions, and e^-|a| times them; ln |gamma|, gamma and its
+/// logarithm's derivative (special.cpp). abs(a) and a.negative() stand for a ball that does not contain 0 inside.
+series log_normal_distribution(const series& a);
+series bessel_i0(const series& a);
+series bessel_i1(const series& a);
+series bessel_i0e(const series& a);
+series bessel_i1e(const series& a);
+series lgamma(const series& a);
+series tgamma(const series& a);
+series digamma(const series& a);
 
 }  // namespace repdl::reference
