@@ -131,10 +131,9 @@ REPDL_HD reduced_exponent<R> reduce_exponent_of_2(R x) {
 // With tables, |r| <= 2^-9.48, r.lo <= u |r|:
 //   e^r - 1 = r + r^2 q, q = 1/2 + r/6 + ... + r^4/720, beside 1:
 //     left out: r^7/7! and more                                                       < 2^-78
-//     r.hi for r in r^2 q: u r^2 2                                                    < 2^-71
+//     r.hi for r in r^2 q: u r^2                                                      < 2^-71.9
 //     in binary64, 3.3 u of r^2/2                                                     < 2^-71.2
-//   times row: r.lo + r^2 q < 2^-19.9 |row|; four roundings of that, or of what is less, and row.lo (r.lo + r^2 q) < 2^-73 are less than
-//     2^-70.9 of row. In all < 2^-69.4.
+//   times row: r.lo + r^2 q < 2^-19.9 |row|; five roundings of that, without FMA, or of what is less: < 2^-70.5 of row. In all < 2^-69.4.
 //
 // Without, row = 1, |r| <= 0.3467: s = r / 8, |s| <= 0.0434: p = e^s - 1 = s + s^2 (1/2 + s (1/6 + s q)), q = 1/4! + s/5! + ... + s^7/11!;
 // then three times e^2s - 1 = p (2 + p) = 2 p + p^2, or the square of 1 + p. Relative errors of p:
