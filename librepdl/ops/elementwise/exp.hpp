@@ -122,8 +122,14 @@ struct exp64 {
   }
   template <class R>
   REPDL_HD static decided_lanes<R> first(R x) {
-    const scaled_ball<R> e = scaled_exponential(number<dd_ball<R>>(x));
-    return round_scaled(e.m, e.k);
+    if constexpr (uses_tables) {
+      const reduced_exponent<R> e = reduce_exponent(double_word<R>{x, math<R>::all(0)});
+      const double_word<R> m = exp_reduced<false>(e);
+      return round_scaled(dd_ball<R>{m.hi, m.lo, exp_reduced_error * m.hi}, e.k);
+    } else {
+      const scaled_ball<R> e = scaled_exponential(number<dd_ball<R>>(x));
+      return round_scaled(e.m, e.k);
+    }
   }
   template <class Ball>
   REPDL_HD static Ball formula(double x) {
