@@ -1,6 +1,6 @@
 // Balls of double-doubles: the level below the multi-limb balls (multi_limb_ball.hpp), for formulas of binary64. A value, hi + lo, and a
 // bound of its error; R is binary64, or a register of it. The bound 0 says that the value is exact, one that is not finite that nothing
-// is known. Nothing branches.
+// is known. Nothing branches, but round_scaled on a CPU.
 //
 // Every operation's bound has the errors of dd.hpp (u = 2^-53), those that its operands bring, and room for the roundings of bounds
 // (`up`). A bound that underflows would say "exact": multiplications and divisions of what is not exact add 2^-1010, which is nothing
