@@ -203,12 +203,18 @@ REPDL_HD decided_lanes<R> round_ball(const dd_ball<R>& a) {
   return {a.hi, static_cast<mask_of<R>>(((low == high) | exact) & (a.hi != 0))};
 }
 
+// 2^k for a whole number k, |k| <= 1000.
+template <class R>
+REPDL_HD R power_of(R k) {
+  return math<R>::from_bits(math<R>::to_bits(k + (0x1.8p52 + 1023)) << 52);
+}
+
 // RN(a 2^k) for k a whole number, |k| <= 1000, and normal results.
 template <class R>
 REPDL_HD decided_lanes<R> round_normal(const dd_ball<R>& a, R k) {
   const auto [low_end, high_end] = low_ends(a);
   const R low = a.hi + low_end;
-  return {low * math<R>::from_bits(math<R>::to_bits(k + (0x1.8p52 + 1023)) << 52), low == a.hi + high_end};
+  return {low * power_of(k), low == a.hi + high_end};
 }
 
 // RN(a 2^k) for k a whole number of |k| <= 1100 and a in [1/4, 2^50], subnormal results and overflow included, or for k >= -1000 any a that
@@ -222,11 +228,8 @@ REPDL_HD decided_lanes<R> round_scaled(const dd_ball<R>& a, R k) {
     const mask_of<R> normal = (k >= -1000) & (k <= 970);
     if (!math<R>::any(normal == 0)) return round_normal(a, k);
   }
-  const auto power = [](R n) -> R {  // 2^n, |n| <= 1000
-    return math<R>::from_bits(math<R>::to_bits(n + (0x1.8p52 + 1023)) << 52);
-  };
   const R p = -1022 - k;
-  const R least = p < -2 ? math<R>::all(0) : power(p);
+  const R least = p < -2 ? math<R>::all(0) : power_of(p);
   const mask_of<R> subnormal = (a.hi < least) & (p >= -2);
   const R c = subnormal ? least : math<R>::all(0);
   const double_word<R> s = fast_two_sum(c, a.hi);
@@ -237,7 +240,7 @@ REPDL_HD decided_lanes<R> round_scaled(const dd_ball<R>& a, R k) {
   const R low = start + (middle - e);
   const R high = start + (middle + e);
   const R half = (0.5 * k + 0x1.8p52) - 0x1.8p52;
-  return {((low - c) * power(half)) * power(k - half), low == high};
+  return {((low - c) * power_of(half)) * power_of(k - half), low == high};
 }
 
 // ------------------------------------------------------------------------------------------ exact quotients and zeros

@@ -43,11 +43,6 @@ template <class R>
 REPDL_HD R nearest(R x) {
   return (x + 0x1.8p52) - 0x1.8p52;
 }
-// 2^k for a whole number k, |k| <= 1000.
-template <class R>
-REPDL_HD R power_of(R k) {
-  return math<R>::from_bits(math<R>::to_bits(k + (0x1.8p52 + 1023)) << 52);
-}
 
 // ---------------------------------------------------------------------------------------------------------------- exp
 

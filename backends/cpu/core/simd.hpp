@@ -152,7 +152,7 @@ template <class To, class From>
 }
 #endif
 
-// column[row] in every lane: by loads, since gathers are no faster, and on some machines ten times slower.
+// column[row] in every lane: by loads, for on many machines gathers are slower.
 [[gnu::always_inline]] inline f64v gather(const double* column, u64v row) {
   alignas(sizeof(u64v)) std::uint64_t at[lanes64];
   store(at, row);

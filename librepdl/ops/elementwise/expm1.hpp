@@ -98,6 +98,7 @@ struct expm1_64 {
     using Ball = dd_ball<R>;
     const reduced_exponent<R> e = reduce_exponent(double_word<R>{x, math<R>::all(0)});
     if constexpr (uses_tables) {
+      // Within 2^-70.5, or 2^-99 of it more where k > 100.
       const double_word<R> z = exp_reduced_less(e, power_of(e.k > 100 ? math<R>::all(-100) : -e.k));
       return round_scaled(dd_ball<R>{z.hi, z.lo, 0x1p-69 * magnitude_of(z.hi)}, e.k);
     } else {

@@ -57,6 +57,7 @@ struct tanh64 {
   template <class R>
   REPDL_HD static decided_lanes<R> first(R x) {
     if constexpr (uses_tables) {
+      // z = 2^-k E within 2^-70.5; E / (E + 2) has a smaller relative error than E > 0, and the quotient adds 2^-98.
       const reduced_exponent<R> e = reduce_exponent(double_word<R>{2 * magnitude_of(x), math<R>::all(0)});
       const R c = power_of(-e.k);
       const double_word<R> z = exp_reduced_less(e, c);
