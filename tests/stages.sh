@@ -2,6 +2,7 @@
 # output goes to build/logs/STAGE.log, what it writes to descriptor 3 is shown.
 
 passed=() failed=() skipped=()
+failed_logs=()
 
 # stage NAME FUNCTION [ARG...]
 stage() {
@@ -27,10 +28,18 @@ stage() {
     printf -- '-- %s: passed, %d s, %s core-minutes; %d s since the start\n' "$name" $took "$cost" $SECONDS
   else
     failed+=("$(printf '%-34s %4d s  %s' "$name" $took "$log")")
+    failed_logs+=("$log")
     tail -n 40 "$log" | cut -c 1-500 | sed 's/^/   | /'
     printf -- '-- %s: FAILED with status %d, %d s; all of its output: %s\n' "$name" $status $took "$log"
   fi
   return 0
+}
+
+# failures LOG: the lines of a log that say what failed, and its last ones.
+failures() {
+  printf '\n== %s\n' "$1"
+  { grep -nE '^(FAILED|failed:|MISMATCH|CRASH|E  )|ERROR|SUMMARY|[Ee]rror:|[Kk]illed' "$1" | head -n 24 || true; tail -n 6 "$1"; } |
+    cut -c 1-300 | sed 's/^/   | /'
 }
 
 skip() {
@@ -320,6 +329,9 @@ start_stages() {
   ((${#failed[@]} == 0)) || printf 'FAILED   %s\n' "${failed[@]}"
   [[ -n $only ]] || within_budget "$which"
   printf 'took %s core-minutes, %d s\n' "$(core_minutes build/logs/$which.minutes)" $((SECONDS - start))
+  # Once more, where whoever sees the last lines alone finds it.
+  local log
+  for log in "${failed_logs[@]}"; do failures "$log"; done
   printf '%d passed, %d failed\n' ${#passed[@]} ${#failed[@]}
   ((${#passed[@]} + ${#failed[@]} + ${#skipped[@]} > 0)) || die "$which: --only: no stage begins with '$only'"
   ((${#failed[@]} == 0))
