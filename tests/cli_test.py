@@ -272,6 +272,19 @@ class Elementwise(Case):
                         return nan(t) if is_nan(a, t) and is_nan(b, t) else b if is_nan(a, t) else a
                     return pick(a, b, key=ordered)
                 check(op, t, number)
+
+            def step(a, b):
+                return nan(t) if is_nan(a, t) else 0 if key(a) < 0 else rounded(F(1), t) if key(a) > 0 else nan(t) if is_nan(b, t) else b
+            check("heaviside", t, step)
+
+            def neighbour(a, b):
+                if is_nan(a, t) or is_nan(b, t):
+                    return nan(t)
+                if key(a) == key(b):
+                    return b
+                next = key(a) + (1 if key(b) > key(a) else -1)
+                return abs(next) | (s if next < 0 or next == 0 and key(a) < 0 else 0)
+            check("nextafter", t, neighbour)
             for op, pick in (("maximum", max), ("minimum", min)):
                 check(op, t, lambda a, b: nan(t) if is_nan(a, t) or is_nan(b, t) else pick(a, b, key=ordered))
 

@@ -145,6 +145,23 @@ std::uint64_t oracle_copysign(dtype t, patterns in, reals64) {
   return (in[0] & ~sign) | (in[1] & sign);
 }
 
+std::uint64_t oracle_heaviside(dtype t, patterns in, reals64) {
+  const number x = widen(t, in[0]), v = widen(t, in[1]);
+  if (x.kind == number_kind::nan) return nan_bits(t);
+  if (x.kind == number_kind::zero) return v.kind == number_kind::nan ? nan_bits(t) : in[1];
+  return x.negative ? 0 : round(t, false, 1, 0, false);
+}
+/// By the order of all numbers, in which -0 and +0 are two: a zero next to x is one step, and from a zero the other is none.
+std::uint64_t oracle_nextafter(dtype t, patterns in, reals64) {
+  const number x = widen(t, in[0]), y = widen(t, in[1]);
+  if (x.kind == number_kind::nan || y.kind == number_kind::nan) return nan_bits(t);
+  if (x.kind == number_kind::zero) return y.kind == number_kind::zero ? in[1] : zero_bits(t, y.negative) + 1;
+  const std::int64_t from = order_key(t, in[0]), to = order_key(t, in[1]);
+  if (from == to) return in[1];
+  // Magnitudes as integers: of one sign the order of the numbers.
+  return (from < to) != x.negative ? in[0] + 1 : in[0] - 1;
+}
+
 std::uint64_t oracle_relu_backward(dtype t, patterns in, reals64) {
   const number g = widen(t, in[0]), x = widen(t, in[1]);
   const bool pass = x.kind == number_kind::nan || (!x.negative && x.kind != number_kind::zero);
@@ -403,6 +420,8 @@ constexpr oracle oracles[] = {
     {.name = "minimum", .f = oracle_select<false, true>},
     {.name = "fmax", .f = oracle_select<true, false>},
     {.name = "fmin", .f = oracle_select<false, false>},
+    {.name = "heaviside", .f = oracle_heaviside},
+    {.name = "nextafter", .f = oracle_nextafter},
     {.name = "less", .f = oracle_order<-1, -1>},
     {.name = "less_equal", .f = oracle_order<-1, 0>},
     {.name = "greater", .f = oracle_order<1, 1>},

@@ -123,6 +123,41 @@ TEST_CASE("selection: fmax, fmin, copysign") {
   });
 }
 
+TEST_CASE("selection: the step and the neighbour") {
+  struct row {
+    float x, y, step, next;  // y is the step's value at 0
+  };
+  const row rows[] = {{-0.0f, 0.0f, 0.0f, 0.0f},
+                      {0.0f, -0.0f, -0.0f, -0.0f},
+                      {0.0f, 1, 1, tiny},
+                      {-0.0f, -1, -1, -tiny},
+                      {tiny, 0, 1, 0.0f},
+                      {-tiny, 1, 0, -0.0f},
+                      {1, 2, 1, 0x1.000002p0f},
+                      {1, -inf, 1, 0x1.fffffep-1f},
+                      {large, inf, 1, inf},
+                      {inf, 0, 1, large},
+                      {-inf, 0, 0, -large},
+                      {inf, inf, 1, inf},
+                      {-large, -inf, 0, -inf},
+                      {quiet, 1, quiet, quiet},
+                      {1, -quiet, 1, quiet},
+                      {0.0f, -quiet, quiet, quiet},
+                      {0x1p-126f, 0, 1, 0x1.fffffcp-127f},
+                      {0x1.fffffcp-127f, 1, 1, 0x1p-126f}};
+  on_every_set([&](context& ctx) {
+    for (const row& r : rows) {
+      float got[2];
+      const const_tensor_view x(&r.x, sizes{}), y(&r.y, sizes{});
+      heaviside(ctx, x, y, tensor_view(&got[0], sizes{}));
+      nextafter(ctx, x, y, tensor_view(&got[1], sizes{}));
+      INFO(r.x, " ", r.y);
+      CHECK(bits(got[0]) == bits(r.step));
+      CHECK(bits(got[1]) == bits(r.next));
+    }
+  });
+}
+
 TEST_CASE("selection: comparisons and classes" * doctest::test_suite("values")) {
   const float numbers[] = {quiet, -quiet, inf, -inf, 1, -1, 0.0f, -0.0f, tiny, -tiny, large};
   on_every_set([&](context& ctx) {

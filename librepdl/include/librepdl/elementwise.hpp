@@ -500,5 +500,9 @@ struct scalar_pow_backward_options {
 void scalar_pow_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const scalar_pow_backward_options& options = {});
 /// out = y with erf y = x; f16, bf16, f32
 void erfinv(context& ctx, const_tensor_view x, tensor_view out);
+/// out = x < 0 ? +0 : x > 0 ? 1 : x = 0 ? v : NaN; f16, bf16, f32, f64
+void heaviside(context& ctx, const_tensor_view x, const_tensor_view v, tensor_view out);
+/// out = the number next to x on the side of y; x = y: y; f16, bf16, f32, f64
+void nextafter(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
 
 }  // namespace repdl

@@ -2078,6 +2078,34 @@ template <one_of<f16, bf16, float> T>
 T erfinv(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { erfinv(ctx, detail::number_view(x), out); });
 }
+inline tensor heaviside(const operand& x, const operand& v) {
+  detail::returning_call c("heaviside", {x, v});
+  heaviside(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+template <class X, class V>
+requires with_number<X, V> void heaviside(context& ctx, const X& x, const V& v, tensor_view out) {
+  const detail::operand_views in(ctx, "heaviside", {x, v});
+  heaviside(ctx, in[0], in[1], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T heaviside(T x, T v) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { heaviside(ctx, detail::number_view(x), detail::number_view(v), out); });
+}
+inline tensor nextafter(const operand& x, const operand& y) {
+  detail::returning_call c("nextafter", {x, y});
+  nextafter(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+template <class X, class Y>
+requires with_number<X, Y> void nextafter(context& ctx, const X& x, const Y& y, tensor_view out) {
+  const detail::operand_views in(ctx, "nextafter", {x, y});
+  nextafter(ctx, in[0], in[1], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T nextafter(T x, T y) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { nextafter(ctx, detail::number_view(x), detail::number_view(y), out); });
+}
 inline tensor convert(const operand& x, dtype type, const convert_options& options = {}) {
   tensor out = detail::tensor_for(detail::context_of("convert", {x}), "convert", {type, x.view().shape()});
   convert(*out.handle(), x.view(), out, options);

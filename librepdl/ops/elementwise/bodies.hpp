@@ -34,12 +34,13 @@
 #include "librepdl/ops/elementwise/logical.hpp"  // where, masked_fill, logical_and, logical_or, logical_xor, logical_not
 #include "librepdl/ops/elementwise/logit.hpp"  // logit, logit_backward, softshrink, softshrink_backward
 #include "librepdl/ops/elementwise/mish.hpp"  // mish
+#include "librepdl/ops/elementwise/nextafter.hpp"  // nextafter
 #include "librepdl/ops/elementwise/pow.hpp"  // pow
 #include "librepdl/ops/elementwise/pow_backward.hpp"  // pow_backward_x, pow_backward_y
 #include "librepdl/ops/elementwise/pow_scalar.hpp"  // pow_scalar, scalar_pow
 #include "librepdl/ops/elementwise/pow_scalar_backward.hpp"  // pow_scalar_backward, scalar_pow_backward
 #include "librepdl/ops/elementwise/remainder.hpp"  // fmod, remainder, div_trunc, div_floor
-#include "librepdl/ops/elementwise/rounding.hpp"  // floor, ceil, trunc, round, frac, sign
+#include "librepdl/ops/elementwise/rounding.hpp"  // floor, ceil, trunc, round, frac, sign, heaviside
 #include "librepdl/ops/elementwise/rsqrt.hpp"  // rsqrt
 #include "librepdl/ops/elementwise/selection_gradients.hpp"  // copysign_backward, abs_backward, maximum_backward, minimum_backward, fmax_backward_x, fmax_backward_y, fmin_backward_x, fmin_backward_y
 #include "librepdl/ops/elementwise/selu.hpp"  // selu

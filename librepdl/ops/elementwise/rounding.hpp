@@ -1,4 +1,4 @@
-// Integers near x: floor ceil trunc round (ties to even) frac; and sign.
+// Integers near x: floor ceil trunc round (ties to even) frac; sign; and Heaviside's step.
 //
 // Method: with M = 2^(p-1) and m = |x| < M, the sum m + M lies in [M, 2M], where the ulp is 1: (m + M) - M is m rounded to the
 // nearest integer, ties to even, and the subtraction is exact. The other roundings correct that by 1, exactly: an integer
@@ -15,6 +15,7 @@ struct trunc;
 struct round;
 struct frac;
 struct sign;
+struct heaviside;
 }  // namespace repdl::ops
 
 namespace repdl::num {
@@ -105,15 +106,30 @@ struct body<ops::frac> {
   }
 };
 
+// The bits of 1: the exponent's bias, which is emax.
+template <class T>
+inline constexpr auto one_bits = static_cast<storage_of<T>>(static_cast<storage_of<T>>(format<T>::emax)
+                                                            << (format<T>::precision - 1));
+
 template <>
 struct body<ops::sign> {
   template <class T>
   REPDL_HD static T eval(T x) {
-    constexpr auto one = static_cast<storage_of<T>>(static_cast<storage_of<T>>(format<T>::emax)
-                                                    << (format<T>::precision - 1));  // the exponent's bias
     const auto magnitude = static_cast<storage_of<T>>(to_bits(x) & static_cast<storage_of<T>>(~sign_mask<T>));
     const auto sign = static_cast<storage_of<T>>(to_bits(x) & sign_mask<T>);
-    const auto r = static_cast<storage_of<T>>((magnitude == 0 ? 0 : one) | sign);
+    const auto r = static_cast<storage_of<T>>((magnitude == 0 ? 0 : one_bits<T>) | sign);
+    return from_bits<T>(is_nan(x) ? format<T>::nan : r);
+  }
+};
+
+// The value at 0 is an operand.
+template <>
+struct body<ops::heaviside> {
+  template <class T>
+  REPDL_HD static T eval(T x, T v) {
+    const bool zero = (to_bits(x) & static_cast<storage_of<T>>(~sign_mask<T>)) == 0;
+    const auto side = static_cast<storage_of<T>>((to_bits(x) & sign_mask<T>) != 0 ? 0 : one_bits<T>);
+    const auto r = zero ? to_bits(canonical(v)) : side;
     return from_bits<T>(is_nan(x) ? format<T>::nan : r);
   }
 };

@@ -92,12 +92,12 @@ void scalar_pow(call& c) {
   c.give(map("scalar_pow", {x}, {{"base", c.number(0, x.scalar_type())}}));
 }
 
-// self, values: 0, 1, or of a zero the value; NaN of NaN
+// self, values: of one type, as in PyTorch
 void heaviside(call& c) {
   const Tensor &x = c.tensor(0), &values = c.tensor(1);
   TORCH_CHECK(x.scalar_type() == values.scalar_type(),
               "heaviside is not yet implemented for tensors with different dtypes.");
-  c.give(at::where(x.eq(0), values, map("clamp", {map("sign", {x})}, {{"min", 0.0}})));
+  c.give(map("heaviside", {x, values}));
 }
 
 // self, decimals
