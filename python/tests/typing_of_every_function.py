@@ -191,6 +191,8 @@ r_clip_backward_hi: NDArray[np.float32] = librepdl.clip_backward_hi(x, x, x, x, 
 r_pow_scalar_backward: NDArray[np.float32] = librepdl.pow_scalar_backward(x, x, exponent=0.5, out=x)
 r_scalar_pow_backward: NDArray[np.float32] = librepdl.scalar_pow_backward(x, x, base=0.5, out=x)
 r_erfinv: NDArray[np.float32] = librepdl.erfinv(x, out=x)
+r_heaviside: NDArray[np.float32] = librepdl.heaviside(x, x, out=x)
+r_nextafter: NDArray[np.float32] = librepdl.nextafter(x, x, out=x)
 r_convert: Any = librepdl.convert(x=x, dtype=np.float32, saturate=True, out=x)
 librepdl.astype
 r_sum: NDArray[np.float32] = librepdl.sum(x=x, axis=(1, 1), keepdims=True, out=x)
