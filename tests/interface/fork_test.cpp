@@ -23,7 +23,7 @@ using namespace repdl;
 int in_child(const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) {
-    alarm(120);
+    alarm(900);
     int result = 99;
     try {
       result = body();
