@@ -42,7 +42,8 @@ ours = {"float_power": ("pow", ""), "vecdot": ("dot", vectors), "matvec": ("matm
         "dot": ("dot", f"{vectors}; else `matmul`"), "inner": ("dot", vectors), "vdot": ("dot", vectors),
         "linalg.norm": ("vector_norm", "`ord` 1, 2 and infinities of vectors; Frobenius's of matrices"),
         "linalg.vector_norm": ("vector_norm", "`ord` 1, 2 and infinities"), "round": ("round", "to integers"), "where": ("where", "with three operands"),
-        "var": ("var", "divides by n - 1 unless `ddof` says otherwise"), "exp10": ("scalar_pow", "with `base=10`"),
+        "var": ("var", "divides by n - 1 unless `ddof` says otherwise"), "arcsin": ("asin", ""), "arccos": ("acos", ""),
+        "arctan": ("atan", ""), "arcsinh": ("asinh", ""), "arccosh": ("acosh", ""), "arctanh": ("atanh", ""),
         "huber": ("huber_loss", 'of x - t, with `reduction="none"`'), "kl_div": None,
         "softmax": ("softmax", last_axis), "log_softmax": ("log_softmax", last_axis)}
 # Functions of the package that call another.

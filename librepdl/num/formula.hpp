@@ -227,18 +227,18 @@ REPDL_HD_CALL decided_value<T> decide_together(const Formula& f, int last_tier_b
   return r;
 }
 
-// RN(value) of binary64, of what formula.operator()<Ball>() says, as decide; the caller has lanes_together.
-template <class Formula>
-struct binary64_attempt {
+// RN_T(value) of what formula.operator()<Ball>() says, as decide; the caller has lanes_together.
+template <class T, class Formula>
+struct ball_attempt {
   const Formula& formula;
   template <int L>
-  REPDL_HD decided_value<double> operator()() const {
-    return round_formula<double, L>(formula.template operator()<ball<L>>());
+  REPDL_HD decided_value<T> operator()() const {
+    return round_formula<T, L>(formula.template operator()<ball<L>>());
   }
 };
-template <class Formula>
-REPDL_HD decided_value<double> decide_binary64(const Formula& f, int last_tier_bits) {
-  return decide_by_levels(binary64_attempt<Formula>{f}, last_tier_bits);
+template <class T, class Formula>
+REPDL_HD decided_value<T> decide_by_balls(const Formula& f, int last_tier_bits) {
+  return decide_by_levels(ball_attempt<T, Formula>{f}, last_tier_bits);
 }
 
 // ------------------------------------------------------------------------------------------------- the rounding test

@@ -51,6 +51,11 @@ def power_of(base):
     return lambda x: mp.power(base, min(max(x, -5000), 5000))
 
 
+def odd_of(f):
+    """f, an odd function, from its values for x > 0."""
+    return lambda x: mp.sign(x) * f(abs(x))
+
+
 def integer(f):
     """f, where a zero has the sign of x."""
     return lambda x: f(x) or math.copysign(0.0, x)
@@ -109,6 +114,18 @@ FUNCTIONS = [
     ("softplus", {}, lambda x: x if x > 20 else log1p_exp(x), (0.0, LN2, LN2, inf)),
     ("logit", {}, lambda x: inf if x == 1 else mp.log(x / (1 - x)) if 0 < x < 1 else nan, (nan, -inf, -inf, nan)),
     ("lerp_scalar_backward_x", {}, lambda g: g / 2, odd),
+    ("asin", {}, mp.asin, (nan, -0.0, 0.0, nan)),
+    ("acos", {}, mp.acos, (nan, math.pi / 2, math.pi / 2, nan)),
+    ("atan", {}, mp.atan, (-math.pi / 2, -0.0, 0.0, math.pi / 2)),
+    ("sinh", {}, lambda x: mp.sinh(min(max(x, -5000), 5000)), odd),
+    ("cosh", {}, lambda x: mp.cosh(min(abs(x), 5000)), (inf, 1.0, 1.0, inf)),
+    ("asinh", {}, odd_of(mp.asinh), odd),
+    ("acosh", {}, mp.acosh, (nan, nan, nan, inf)),
+    ("atanh", {}, lambda x: math.copysign(inf, x) if abs(x) == 1 else mp.atanh(x), (nan, -0.0, 0.0, nan)),
+    ("cbrt", {}, odd_of(mp.cbrt), odd),
+    ("exp10", {}, power_of(10), (0.0, 1.0, 1.0, inf)),
+    ("exp2m1", {}, lambda x: mp.expm1(min(max(x, -5000), 5000) * mp.log(2)), (-1.0, -0.0, 0.0, inf)),
+    ("log2p1", {}, lambda x: -inf if x == -1 else mp.log1p(x) / mp.log(2), (nan, -0.0, 0.0, inf)),
     ("pow_scalar", {}, lambda x: x * x, even),
     ("pow_scalar", {"exponent": -3}, lambda x: 1 / x**3, (-0.0, -inf, inf, 0.0)),
     ("pow_scalar", {"exponent": 0.1}, lambda x: mp.power(x, 0.1), even),

@@ -113,6 +113,8 @@ TEST_CASE("functions in double-double stay within their bounds, in registers, to
   check_function("cos", cos, mpfr_cos, -40, 24, true, -74, 50);
   const auto arctan = [](auto x) { return arctangent(x, math<decltype(x)>::all(1)); };
   check_function("arctan", arctan, mpfr_atan, -300, 0, false, -75);
+  const auto arctan_of_balls = [](auto x) { return arctangent(ball_of(x), ball_of(math<decltype(x)>::all(1))); };
+  check_function("arctan of balls", arctan_of_balls, mpfr_atan, -300, 0, false, -75);
   const auto root = [](auto x) { return square_root(ball_of(x)); };
   check_function("sqrt", root, mpfr_sqrt, -800, 800, false, -99);
 }
@@ -146,6 +148,10 @@ TEST_CASE("balls of double-doubles contain what they say, and know what is exact
     if (b.error < 0x1p-4 * std::fabs(b.hi)) {
       mpfr_div(z.v, x.v, y.v, MPFR_RNDN);
       CHECK(contains(a / b, z));
+    }
+    if (a.hi > 0 && b.hi >= a.hi && a.error < 0x1p-5 * a.hi && b.error < 0x1p-5 * b.hi) {
+      mpfr_atan2(z.v, x.v, y.v, MPFR_RNDN);
+      CHECK(contains(arctangent(a, b), z));
     }
     if (a.hi > 0 && a.error < 0x1p-5 * a.hi) {
       mpfr_sqrt(z.v, x.v, MPFR_RNDN);

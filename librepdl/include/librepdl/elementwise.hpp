@@ -504,5 +504,29 @@ void erfinv(context& ctx, const_tensor_view x, tensor_view out);
 void heaviside(context& ctx, const_tensor_view x, const_tensor_view v, tensor_view out);
 /// out = the number next to x on the side of y; x = y: y; f16, bf16, f32, f64
 void nextafter(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = y in [-pi/2, pi/2] with sin y = x; f16, bf16, f32, f64
+void asin(context& ctx, const_tensor_view x, tensor_view out);
+/// out = y in [0, pi] with cos y = x; f16, bf16, f32, f64
+void acos(context& ctx, const_tensor_view x, tensor_view out);
+/// out = y in (-pi/2, pi/2) with tan y = x; f16, bf16, f32, f64
+void atan(context& ctx, const_tensor_view x, tensor_view out);
+/// out = (e^x - e^-x) / 2; f16, bf16, f32, f64
+void sinh(context& ctx, const_tensor_view x, tensor_view out);
+/// out = (e^x + e^-x) / 2; f16, bf16, f32, f64
+void cosh(context& ctx, const_tensor_view x, tensor_view out);
+/// out = ln(x + sqrt(x^2 + 1)); f16, bf16, f32, f64
+void asinh(context& ctx, const_tensor_view x, tensor_view out);
+/// out = ln(x + sqrt(x^2 - 1)); f16, bf16, f32, f64
+void acosh(context& ctx, const_tensor_view x, tensor_view out);
+/// out = ln((1 + x) / (1 - x)) / 2; f16, bf16, f32, f64
+void atanh(context& ctx, const_tensor_view x, tensor_view out);
+/// out = y with y^3 = x; f16, bf16, f32, f64
+void cbrt(context& ctx, const_tensor_view x, tensor_view out);
+/// out = 10^x; f16, bf16, f32, f64
+void exp10(context& ctx, const_tensor_view x, tensor_view out);
+/// out = 2^x - 1; f16, bf16, f32, f64
+void exp2m1(context& ctx, const_tensor_view x, tensor_view out);
+/// out = log2(1 + x); f16, bf16, f32, f64
+void log2p1(context& ctx, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl

@@ -2106,6 +2106,114 @@ template <one_of<f16, bf16, float, double> T>
 T nextafter(T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { nextafter(ctx, detail::number_view(x), detail::number_view(y), out); });
 }
+inline tensor asin(const operand& x) {
+  detail::returning_call c("asin", {x});
+  asin(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T asin(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { asin(ctx, detail::number_view(x), out); });
+}
+inline tensor acos(const operand& x) {
+  detail::returning_call c("acos", {x});
+  acos(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T acos(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { acos(ctx, detail::number_view(x), out); });
+}
+inline tensor atan(const operand& x) {
+  detail::returning_call c("atan", {x});
+  atan(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T atan(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { atan(ctx, detail::number_view(x), out); });
+}
+inline tensor sinh(const operand& x) {
+  detail::returning_call c("sinh", {x});
+  sinh(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T sinh(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { sinh(ctx, detail::number_view(x), out); });
+}
+inline tensor cosh(const operand& x) {
+  detail::returning_call c("cosh", {x});
+  cosh(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T cosh(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { cosh(ctx, detail::number_view(x), out); });
+}
+inline tensor asinh(const operand& x) {
+  detail::returning_call c("asinh", {x});
+  asinh(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T asinh(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { asinh(ctx, detail::number_view(x), out); });
+}
+inline tensor acosh(const operand& x) {
+  detail::returning_call c("acosh", {x});
+  acosh(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T acosh(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { acosh(ctx, detail::number_view(x), out); });
+}
+inline tensor atanh(const operand& x) {
+  detail::returning_call c("atanh", {x});
+  atanh(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T atanh(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { atanh(ctx, detail::number_view(x), out); });
+}
+inline tensor cbrt(const operand& x) {
+  detail::returning_call c("cbrt", {x});
+  cbrt(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T cbrt(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { cbrt(ctx, detail::number_view(x), out); });
+}
+inline tensor exp10(const operand& x) {
+  detail::returning_call c("exp10", {x});
+  exp10(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T exp10(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { exp10(ctx, detail::number_view(x), out); });
+}
+inline tensor exp2m1(const operand& x) {
+  detail::returning_call c("exp2m1", {x});
+  exp2m1(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T exp2m1(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { exp2m1(ctx, detail::number_view(x), out); });
+}
+inline tensor log2p1(const operand& x) {
+  detail::returning_call c("log2p1", {x});
+  log2p1(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T log2p1(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { log2p1(ctx, detail::number_view(x), out); });
+}
 inline tensor convert(const operand& x, dtype type, const convert_options& options = {}) {
   tensor out = detail::tensor_for(detail::context_of("convert", {x}), "convert", {type, x.view().shape()});
   convert(*out.handle(), x.view(), out, options);

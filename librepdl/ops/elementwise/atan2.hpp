@@ -43,17 +43,22 @@ REPDL_HD_CALL ball<L> small_arctan(const ball<L>& t) {
   return grown(t * sum, multiply(upper(t), power_magnitude(-64 * (L + 1))));
 }
 
+// The angle of (width, height), from `turn`, about it in units of 2^-64 turns: the point is rotated back by that.
+template <int L>
+REPDL_HD_CALL ball<L> angle_of_point(std::uint64_t turn, const ball<L>& height, const ball<L>& width) {
+  const ball<L> sine = circular<L>(turn, true).value;
+  const ball<L> cosine = circular<L>(turn, false).value;
+  const ball<L> rest = small_arctan((height * cosine - width * sine) / (width * cosine + height * sine));
+  return quarter_pi_ball<L>() * scaled(exact_ball(limbs_of<L>(turn)), -61) + rest;
+}
+
 struct atan2_formula {
   double y, x;
   std::uint64_t turn;  // of (x, |y|), in units of 2^-64
   template <int L>
   REPDL_HD_CALL beside<L> eval() const {
-    const ball<L> sine = circular<L>(turn, true).value;
-    const ball<L> cosine = circular<L>(turn, false).value;
-    const ball<L> height = number<L>(magnitude_of(y));
     const ball<L> width = number<L>(x);
-    const ball<L> rest = small_arctan((height * cosine - width * sine) / (width * cosine + height * sine));
-    const ball<L> angle = quarter_pi_ball<L>() * scaled(exact_ball(limbs_of<L>(turn)), -61) + rest;
+    const ball<L> angle = angle_of_point(turn, number<L>(magnitude_of(y)), width);
     return {y < 0 ? negated(angle) : angle, x > 0 ? number<L>(y) / width : number<L>(0), (y < 0) == (x > 0) ? 1 : -1};
   }
 };

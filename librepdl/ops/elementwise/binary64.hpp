@@ -57,7 +57,8 @@ struct by_formula {
     if (D::plain(x, more...)) {
       if constexpr (knows<D, double, X...>) r = D::known(x, more...);
       if (!r.decided) {
-        r = decide_binary64([&]<class Ball>() { return D::template formula<Ball>(x, more...); }, last_tier_bits);
+        r = decide_by_balls<double>([&]<class Ball>() { return D::template formula<Ball>(x, more...); },
+                                    last_tier_bits);
       }
     } else {
       r = {D::special(x, more...), true};
@@ -65,6 +66,39 @@ struct by_formula {
     lanes.meet();
     return r;
   }
+};
+
+// f16, bf16 and binary32 of a formula D of one operand, by binary64: r = RN(value) rounds to T as the value does unless r is a midpoint of T, since
+// midpoints are numbers of binary64 and rounding is monotone. The distance of value and r is at most 2^-53 |r| or 2^-1075. What is not plain and infinities
+// are rounded as they are: they are exact, or constants that are next to no midpoint.
+template <class D>
+struct by_binary64 {
+  template <class T>
+  REPDL_HD static decided_value<T> eval(T x) {
+    const double v = widen(x);
+    const decided_value<double> r = value(v);
+    const double near = r.decided ? r.value : 0.0;
+    const double size = magnitude_of(near);
+    const double rounding = size < infinity ? 0x1p-53 * size + 0x1p-1074 : 0.0;
+    const double off = r.decided ? rounding : infinity;
+    return certify_as<T>(near, D::plain(v) ? off : 0.0);
+  }
+  template <class T>
+  REPDL_HD_CALL static decided_value<T> exact(T x, int last_tier_bits) {
+    const double v = widen(x);
+    const lanes_together lanes;
+    decided_value<T> r{narrow<T>(v), false};
+    if (D::plain(v)) {
+      r = decide_by_balls<T>([&]<class Ball>() { return D::template formula<Ball>(v); }, last_tier_bits);
+    } else {
+      r = {narrow<T>(D::special(v)), true};
+    }
+    lanes.meet();
+    return r;
+  }
+
+ private:
+  REPDL_HD_CALL static decided_value<double> value(double x) { return by_formula<D>::eval(x); }
 };
 
 // The canonical NaN.

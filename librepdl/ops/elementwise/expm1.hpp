@@ -79,9 +79,28 @@ struct body<ops::expm1> {
   }
 };
 
+// 2^-k (e^x - 1) of what was reduced with k, for k > -60: E + (1 - 2^-k) with E = e^r - 1; k = 0 leaves E; else the sum is at least 0.2, and 2^-k
+// is exact, or for k > 100 nothing beside the error.
+template <class R>
+REPDL_HD dd_ball<R> scaled_minus_one(const reduced_exponent<R>& e) {
+  using Ball = dd_ball<R>;
+  const R power = power_of(e.k > 100 ? math<R>::all(-100) : -e.k);
+  if constexpr (uses_tables) {
+    // Within 2^-70.5, or 2^-99 of it more where k > 100.
+    const double_word<R> z = exp_reduced_less(e, power);
+    return {z.hi, z.lo, 0x1p-69 * magnitude_of(z.hi)};
+  } else {
+    const double_word<R> p = exp_reduced<true>(e);
+    const Ball reduced{p.hi, p.lo, 0x1.8p-69 * magnitude_of(p.hi) + 1.5 * e.error};
+    const mask_of<R> none = e.k == 0;
+    const Ball one = number<Ball>(none ? math<R>::all(0) : math<R>::all(1));
+    const Ball less = number<Ball>(none ? math<R>::all(0) : -power);
+    return grown((reduced + one) + less, none ? math<R>::all(0) : math<R>::all(0x1p-99));
+  }
+}
+
 // Binary64. |x| < 2^-54: x + x^2/2 + ... rounds to x, for x^2/2 < 2^-55 |x| is less than half of the distance to either neighbour. Below -38,
-// e^x < 2^-54 and the result is -1. In between, 2^k (E + (1 - 2^-k)) with E = e^r - 1: k = 0 leaves E; else the sum is at least 0.2, and 2^-k
-// is exact, or for k > 100 nothing beside the error. No midpoints: e^x is transcendental.
+// e^x < 2^-54 and the result is -1. No midpoints: e^x is transcendental.
 struct expm1_64 {
   template <class R>
   REPDL_HD static mask_of<R> plain(R x) {
@@ -95,22 +114,8 @@ struct expm1_64 {
   }
   template <class R>
   REPDL_HD static decided_lanes<R> first(R x) {
-    using Ball = dd_ball<R>;
     const reduced_exponent<R> e = reduce_exponent(double_word<R>{x, math<R>::all(0)});
-    if constexpr (uses_tables) {
-      // Within 2^-70.5, or 2^-99 of it more where k > 100.
-      const double_word<R> z = exp_reduced_less(e, power_of(e.k > 100 ? math<R>::all(-100) : -e.k));
-      return round_scaled(dd_ball<R>{z.hi, z.lo, 0x1p-69 * magnitude_of(z.hi)}, e.k);
-    } else {
-      const double_word<R> p = exp_reduced<true>(e);
-      const Ball reduced{p.hi, p.lo, 0x1.8p-69 * magnitude_of(p.hi) + 1.5 * e.error};
-      const mask_of<R> none = e.k == 0;
-      const Ball one = number<Ball>(none ? math<R>::all(0) : math<R>::all(1));
-      const R power = power_of(e.k > 100 ? math<R>::all(-100) : -e.k);
-      const Ball less = number<Ball>(none ? math<R>::all(0) : -power);
-      const Ball sum = (reduced + one) + less;
-      return round_scaled(grown(sum, none ? math<R>::all(0) : math<R>::all(0x1p-99)), e.k);
-    }
+    return round_scaled(scaled_minus_one(e), e.k);
   }
   template <class Ball>
   REPDL_HD static Ball formula(double x) {

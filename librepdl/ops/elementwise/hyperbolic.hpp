@@ -1,0 +1,83 @@
+// sinh x and cosh x.
+//
+// Binary64. e^x = m 2^k and e^x - 1 = z 2^k, |x| for x:
+//   cosh x = 2^k (m + 2^-2k / m) / 2
+//   sinh x = 2^k (z + 2^-k z / (z + 2^-k)) / 2, for (e^x - 1) + (1 - e^-x)
+// where 2^-k is left out beyond 2^-60 and 2^-100. In multi-limb balls (e^x - e^-x) / 2 and (e^x + e^-x) / 2, which cancel where x is small: more bits decide.
+// Both are transcendental for x != 0 (Lindemann): no midpoints. Of |x| < 2^-27 sinh x = x + x^3/6 + ... rounds to x, and cosh x = 1 + x^2/2 + ... to 1: what follows is less than 2^-55 of it. cosh and sinh of 710.5 are beyond 2^1024.
+#pragma once
+
+#include "librepdl/ops/elementwise/expm1.hpp"
+
+namespace repdl::ops {
+struct sinh;
+struct cosh;
+}  // namespace repdl::ops
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+struct sinh64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (magnitude_of(x) >= 0x1p-27) & (magnitude_of(x) <= 710.5);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R far = x == x ? copy_sign(math<R>::all(infinity), x) : nan_of<R>();
+    return magnitude_of(x) < 1 ? x : far;
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const reduced_exponent<R> e = reduce_exponent(double_word<R>{magnitude_of(x), math<R>::all(0)});
+    const Ball z = scaled_minus_one(e);
+    const mask_of<R> far = e.k > 100;
+    const Ball c = number<Ball>(power_of(far ? math<R>::all(-100) : -e.k));
+    const Ball sum = z + c * (z / (z + c));
+    const decided_lanes<R> r = round_scaled(grown(sum, far ? math<R>::all(0x1p-99) : math<R>::all(0)), e.k - 1);
+    return {copy_sign(r.value, x), r.decided};
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    const Ball e = exponential(number<Ball>(x));
+    return scaled(e - number<Ball>(1.0) / e, -1);
+  }
+};
+template <>
+struct body<ops::sinh> : by_binary64<sinh64> {};
+template <>
+struct body64<ops::sinh> : by_formula<sinh64> {};
+
+struct cosh64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (magnitude_of(x) >= 0x1p-27) & (magnitude_of(x) <= 710.5);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R far = x == x ? math<R>::all(infinity) : nan_of<R>();
+    return magnitude_of(x) < 1 ? math<R>::all(1) : far;
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const scaled_ball<R> e = scaled_exponential(number<Ball>(magnitude_of(x)));
+    const mask_of<R> far = e.k > 60;
+    const Ball c = number<Ball>(power_of(far ? math<R>::all(-120) : -2 * e.k));
+    const Ball sum = e.m + c / e.m;
+    return round_scaled(grown(sum, far ? math<R>::all(0x1p-119) : math<R>::all(0)), e.k - 1);
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    const Ball e = exponential(number<Ball>(x));
+    return scaled(e + number<Ball>(1.0) / e, -1);
+  }
+};
+template <>
+struct body<ops::cosh> : by_binary64<cosh64> {};
+template <>
+struct body64<ops::cosh> : by_formula<cosh64> {};
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num
