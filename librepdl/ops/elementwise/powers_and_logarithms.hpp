@@ -11,6 +11,7 @@
 
 #include "librepdl/ops/elementwise/expm1.hpp"
 #include "librepdl/ops/elementwise/logarithm.hpp"
+#include "librepdl/ops/elementwise/pow_exact.hpp"
 
 namespace repdl::ops {
 struct exp10;
@@ -29,7 +30,6 @@ REPDL_HD Ball ln10() {
     return constant<Ball>(dd_ln10);
   }
 }
-REPDL_HD bool is_whole(double x) { return magnitude_of(x) >= 0x1p52 || nearest(x) == x; }
 
 // 2^x or 10^x, exactly for whole numbers x, |x| <= 1100, and x from 0 to 32; within a ball elsewhere.
 template <int base, class Ball>
