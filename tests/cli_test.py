@@ -601,6 +601,50 @@ class Elementwise(Case):
                 x = [v for v in x if v not in special[name]]
                 self.transcendental(name, f, x, {**special[name], **nans}, fmt)
 
+    def test_inverse_and_hyperbolic_functions(self):
+        """Arguments from [-4, 4], or where the function is defined, and special ones."""
+        r = random.Random(31)
+        with decimal.localcontext(decimal.Context(prec=100)):
+            def arctangent(d):
+                for _ in range(8):
+                    d /= 1 + (1 + d * d).sqrt()
+                term, total = d, d
+                for k in range(1, 30):
+                    term *= -d * d
+                    total += term / (2 * k + 1)
+                return 256 * total
+            half_pi = 2 * arctangent(decimal.Decimal(1))
+            ln2 = decimal.Decimal(2).ln()
+            arcsine = lambda d: arctangent(d / (1 - d * d).sqrt())
+            functions = {"asin": arcsine, "acos": lambda d: half_pi - arcsine(d), "atan": arctangent,
+                         "sinh": lambda d: (d.exp() - (-d).exp()) / 2, "cosh": lambda d: (d.exp() + (-d).exp()) / 2,
+                         "asinh": lambda d: (d + (d * d + 1).sqrt()).ln(), "acosh": lambda d: (d + (d * d - 1).sqrt()).ln(),
+                         "atanh": lambda d: ((1 + d) / (1 - d)).ln() / 2,
+                         "cbrt": lambda d: (abs(d).ln() / 3).exp().copy_sign(d), "exp10": lambda d: (d * decimal.Decimal(10).ln()).exp(),
+                         "exp2m1": lambda d: (d * ln2).exp() - 1, "log2p1": lambda d: (1 + d).ln() / ln2}
+            domains = {"asin": (-1, 1), "acos": (-1, 1), "acosh": (1, 5), "atanh": (-1, 1), "log2p1": (-1, 4)}
+            for fmt in FORMATS:
+                zero, one, inf, minus, quiet = 0, rounded(F(1), fmt), infinity(fmt), sign_bit(fmt), nan(fmt)
+                two, low, least = rounded(F(2), fmt), one | minus, 1
+                right, straight = rounded(F(half_pi), fmt), rounded(F(2 * half_pi), fmt)
+                nans, odd = {quiet: quiet, quiet | minus | 1: quiet}, {zero: zero, minus: minus, least: least, least | minus: least | minus}
+                outside = {two: quiet, two | minus: quiet, inf: quiet, inf | minus: quiet}
+                special = {"asin": {**odd, **outside, one: right, low: right | minus},
+                           "acos": {**outside, zero: right, minus: right, least: right, one: zero, low: straight},
+                           "atan": {**odd, inf: right, inf | minus: right | minus}, "sinh": {**odd, inf: inf, inf | minus: inf | minus},
+                           "cosh": {zero: one, minus: one, least: one, inf: inf, inf | minus: inf}, "asinh": {**odd, inf: inf, inf | minus: inf | minus},
+                           "acosh": {one: zero, inf: inf, zero: quiet, low: quiet, inf | minus: quiet},
+                           "atanh": {**odd, **outside, one: inf, low: inf | minus},
+                           "cbrt": {zero: zero, minus: minus, inf: inf, inf | minus: inf | minus, rounded(F(27), fmt): rounded(F(3), fmt)},
+                           "exp10": {zero: one, minus: one, two: rounded(F(100), fmt), inf: inf, inf | minus: zero},
+                           "exp2m1": {zero: zero, minus: minus, two: rounded(F(3), fmt), inf: inf, inf | minus: low},
+                           "log2p1": {zero: zero, minus: minus, one: one, low: inf | minus, two | minus: quiet, inf: inf, inf | minus: quiet}}
+                for name, f in functions.items():
+                    lo, hi = domains.get(name, (-4, 4))
+                    x = [rounded(F(r.randrange((lo << 26) + 1, hi << 26), 1 << 26), fmt) for _ in range(200)]
+                    x = [v for v in x if v not in special[name] and value(v, fmt)]
+                    self.transcendental(name, f, x, {**special[name], **nans}, fmt)
+
     def test_pow(self):
         r = random.Random(18)
         for t in ("f16", "bf16", "f32"):
