@@ -265,14 +265,19 @@ using sum_accumulator = exact_accumulator<float, 1>;
 using dot_accumulator = exact_accumulator<float, 2>;
 static_assert(sum_accumulator::words == 6 && dot_accumulator::words == 10);
 
-// RN_T(sqrt s) of s >= 0, s = N 2^lsb: with M = floor(N 2^-k) of 127 or 128 bits, lsb + k even, and r = floor(sqrt M), of 64 bits, the root is
-// (r + f) 2^((lsb + k) / 2), 0 <= f < 1, and f = 0 only if r^2 = M and nothing was cut off.
-template <class T, class Sum>
-REPDL_HD T round_wide_root(const Sum& s) {
+// (M + f) 2^exponent, 0 <= f < 1, M = high 2^64 + low of 127 or 128 bits, and f = 0 only if nothing was `cut`. Or high = 0: the value is 0.
+struct first_bits {
+  std::uint64_t high, low;
+  bool cut;
+  std::int64_t exponent;
+};
+// Of s >= 0, s = N 2^lsb, with an even exponent.
+template <class Sum>
+REPDL_HD first_bits first_bits_of(const Sum& s) {
   constexpr int lsb = Sum::lsb;
   int top = Sum::words - 1;
   while (top >= 0 && s.word(top) == 0) --top;
-  if (top < 0) return T{};
+  if (top < 0) return {0, 0, false, 0};
   const int bits = 64 * top + 64 - leading_zeros(s.word(top));
   int k = bits - 128;
   if (((lsb + k) & 1) != 0) ++k;
@@ -281,13 +286,18 @@ REPDL_HD T round_wide_root(const Sum& s) {
     const int i = at >> 6, by = at & 63;
     return by == 0 ? word(i) : word(i) >> by | word(i + 1) << (64 - by);
   };
-  const std::uint64_t low = bits_from(k), high = bits_from(k + 64);
   bool cut = false;
   for (int i = 0; 64 * i < k; ++i) cut |= (64 * (i + 1) <= k ? s.word(i) : s.word(i) << (64 - (k & 63))) != 0;
+  return {bits_from(k + 64), bits_from(k), cut, lsb + k};
+}
+// RN_T(sqrt a), a > 0, of an even exponent: with r = floor(sqrt M), of 64 bits, the root is (r + f) 2^(exponent / 2), 0 <= f < 1, and f = 0 only
+// if r^2 = M and nothing was cut off.
+template <class T>
+REPDL_HD T round_root(const first_bits& a) {
   // Bit by bit: rest = M - r^2 of the bits so far, at most 2 r.
   std::uint64_t r = 0, rest = 0, carry = 0;  // rest has 65 bits
   for (int i = 63; i >= 0; --i) {
-    const std::uint64_t two = i >= 32 ? high >> (2 * (i - 32)) & 3 : low >> (2 * i) & 3;
+    const std::uint64_t two = i >= 32 ? a.high >> (2 * (i - 32)) & 3 : a.low >> (2 * i) & 3;
     const std::uint64_t upper = carry << 2 | rest >> 62;  // rest 4 + two >= 4 r + 1?
     const std::uint64_t lower = rest << 2 | two;
     const std::uint64_t subtrahend = r << 2 | 1, above = r >> 62;
@@ -296,8 +306,14 @@ REPDL_HD T round_wide_root(const Sum& s) {
     carry = fits ? upper - above - static_cast<std::uint64_t>(lower < subtrahend) : upper;
     r = r << 1 | static_cast<std::uint64_t>(fits);
   }
-  const std::uint64_t below = static_cast<std::uint64_t>((rest | carry) != 0 || cut);
-  return from_bits<T>(round_leading<T>(false, r, below, (lsb + k) / 2 + 63));
+  const std::uint64_t below = static_cast<std::uint64_t>((rest | carry) != 0 || a.cut);
+  return from_bits<T>(round_leading<T>(false, r, below, a.exponent / 2 + 63));
+}
+// RN_T(sqrt s) of s >= 0.
+template <class T, class Sum>
+REPDL_HD T round_wide_root(const Sum& s) {
+  const first_bits a = first_bits_of(s);
+  return a.high == 0 ? T{} : round_root<T>(a);
 }
 // The same, of the narrower formats by way of RO(s): certify_root.
 template <class T, class Sum>

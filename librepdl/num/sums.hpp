@@ -6,6 +6,7 @@
 //     compensated_sum       hi + lo            the errors, added plainly             compensated_bound
 //     tracked_sum           hi + lo +- error   both                                  bound(height)
 //     double_word           hi + lo            no error larger than 4 h u^2 M        dd_bound
+//     spread_sum            two of hi + lo     compensated sums of differences and of their squares   (ops/sums/spread.hpp)
 //     exact_sum             an integer         none                                  (fixed_point.hpp)
 //     sums from a start     s - g + rest       of adding up the rests                binary64 terms on a CPU (backends/cpu/reduce)
 //     fast_sum              low <= S <= high   rounded down and up: CUDA's, where rounding has a direction at no cost

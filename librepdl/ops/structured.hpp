@@ -578,11 +578,11 @@ struct embedding_backward : operation<op_id::embedding_backward> {
 // What is found of rows: m their mean, both exact. Statistics: the operations with these options.
 template <class Op>
 inline constexpr bool is_statistic = std::is_same_v<typename Op::attrs, var_options>;
-struct var : of_x<op_id::var, var_options, NARROW> {
+struct var : of_x<op_id::var, var_options, FLOATS> {
   static constexpr std::string_view formula =
       "(sum of (x - m)^2 over the axes) / (count - correction), m the mean of x";
 };
-struct stddev : of_x<op_id::stddev, var_options, NARROW> {
+struct stddev : of_x<op_id::stddev, var_options, FLOATS> {
   static constexpr std::string_view formula =
       "sqrt((sum of (x - m)^2 over the axes) / (count - correction)), m the mean of x";
 };
@@ -590,8 +590,8 @@ struct var_mean : operation<op_id::var_mean> {
   static constexpr std::string_view formula =
       "(sum of (x - m)^2 over the axes) / (count - correction), m the mean of x; m";
   using attrs = var_options;
-  static constexpr operand in[] = {{"x", NARROW}};
-  static constexpr operand out[] = {{"var", NARROW}, {"mean", NARROW, true}};
+  static constexpr operand in[] = {{"x", FLOATS}};
+  static constexpr operand out[] = {{"var", FLOATS}, {"mean", FLOATS, true}};
 };
 
 // Reductions whose plans are those of dot, sum, max or min.

@@ -56,10 +56,11 @@ struct map_plan {
 /// sum, mean, max, min: out of the inputs' format. argmax, argmin: out i64, the row-major index within the reduced axes as the
 /// caller gave them (merging axes keeps it). dot: two inputs, the terms are their products, and one more where there is a
 /// bias. prelu_weight_backward: likewise, without the terms whose second factor is > 0, and no bias. sum_squares: dot of x and x;
-/// vector_norm: that, sum, max or min.
+/// vector_norm: that, sum, max or min. var, stddev and var_mean of f64 are var (spreads_of): the second input is the first element of
+/// each output's, again and again.
 struct reduce_plan {
   ops::op_id op;
-  dtype type;  // of the inputs and the bias: f16, bf16, f32; of selections also f64
+  dtype type;  // of the inputs and the bias
   int inputs;  // 1, or 2 for products
   int kept_rank;
   int reduced_rank;
@@ -73,15 +74,19 @@ struct reduce_plan {
     axes reduced_stride;
   } in[2];
   void* out;
-  axes out_stride;   // along the kept axes
-  const void* bias;  // of dot; null: none
-  axes bias_stride;  // along the kept axes
-  bool magnitudes;   // of one input: its elements without their signs
-  bool root;         // of dot: the result's root
+  axes out_stride;    // along the kept axes
+  const void* bias;   // of dot; null: none
+  axes bias_stride;   // along the kept axes
+  bool magnitudes;    // of one input: its elements without their signs
+  bool root;          // of dot and var: the result's root
+  double correction;  // of var
+  void* mean;         // of var: the mean of the first input, another output; null: none
+  axes mean_stride;   // along the kept axes
 
+  bool is_spread() const noexcept { return op == ops::op_id::var; }
   bool is_sum() const noexcept {
     using enum ops::op_id;
-    return op == sum || op == mean || op == dot || op == prelu_weight_backward;
+    return op == sum || op == mean || op == dot || op == prelu_weight_backward || is_spread();
   }
   bool drops_positive() const noexcept { return op == ops::op_id::prelu_weight_backward; }
   /// Whether every partial sum, in any order, is a binary64 number: of f16 terms, which are multiples of 2^-24 below 2^16, up to
@@ -181,7 +186,7 @@ struct pool_plan {
 ///   cross_entropy_probabilities and its gradient, which are also those of cross_entropy with weights or smoothing, likewise: of targets
 ///                          there are no probabilities, of probabilities no targets
 ///   norms                  one for each element, and mean and rstd for each row, and what becomes of running statistics
-///   var_mean, stddev       one or two for each row
+///   var_mean, stddev       one or two for each row; of f64 a backend takes them as reductions (spreads_of)
 /// There is an output that is not empty; rows or length may be 0. Row index = row-major over kept_shape.
 struct row_plan {
   static constexpr int most_inputs = 5;
@@ -209,6 +214,11 @@ struct row_plan {
   double eps;  // var_mean, stddev: the correction; cross_entropy_probabilities: the smoothing
   double momentum;
 };
+
+/// var_mean and stddev of f64 as reductions: sums of binary64 are theirs.
+reduce_plan spreads_of(const row_plan&);
+/// That mean on its own.
+reduce_plan mean_beside(const reduce_plan&);
 
 /// One step of sgd or adamw on many tensors. Operands: 0 param, 1 grad, 2 velocity or first_moment, 3 second_moment;
 /// outputs: 0 param, 1 velocity or first_moment, 2 second_moment. An output may be exactly the input of its name.

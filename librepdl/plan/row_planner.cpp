@@ -455,4 +455,39 @@ row_plan make_var(ops::op_id op, inputs in, outputs out, const var_options& a) {
   return p;
 }
 
+reduce_plan spreads_of(const row_plan& r) {
+  reduce_plan p{};
+  p.op = ops::op_id::var;
+  p.type = r.in_type[0];
+  p.inputs = 2;
+  p.kept_rank = r.kept_rank;
+  p.reduced_rank = r.reduced_rank;
+  p.outputs = r.rows;
+  p.length = r.length;
+  p.kept_shape = r.kept_shape;
+  p.reduced_shape = r.reduced_shape;
+  p.in[0] = {r.in[0], r.in_stride[0].kept, r.in_stride[0].reduced};
+  p.in[1] = {r.in[0], r.in_stride[0].kept, {}};
+  p.out = r.out[0];
+  p.out_stride = r.out_stride[0].kept;
+  p.root = r.op == ops::op_id::stddev;
+  p.correction = r.eps;
+  if (r.op == ops::op_id::var_mean) {
+    p.mean = r.out[1];
+    p.mean_stride = r.out_stride[1].kept;
+  }
+  return p;
+}
+
+reduce_plan mean_beside(const reduce_plan& spreads) {
+  reduce_plan p = spreads;
+  p.op = ops::op_id::mean;
+  p.inputs = 1;
+  p.root = false;
+  p.out = spreads.mean;
+  p.out_stride = spreads.mean_stride;
+  p.mean = nullptr;
+  return p;
+}
+
 }  // namespace repdl::plan

@@ -3454,8 +3454,8 @@ def var(x: A, axis: Ints | None = None, keepdims: bool = False, correction: floa
         out: A | None = None) -> A:
     """(sum of (x - m)^2 over the axes) / (count - correction), m the mean of x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     axis: the axes to reduce; all when absent
     keepdims: keep the reduced axes with size 1
     correction: subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double
@@ -3470,8 +3470,8 @@ def stddev(x: A, axis: Ints | None = None, keepdims: bool = False, correction: f
         ddof: float | None = None, out: A | None = None) -> A:
     """sqrt((sum of (x - m)^2 over the axes) / (count - correction)), m the mean of x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     axis: the axes to reduce; all when absent
     keepdims: keep the reduced axes with size 1
     correction: subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double
@@ -3499,8 +3499,8 @@ def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction:
         ddof: float | None = None, out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
     """(sum of (x - m)^2 over the axes) / (count - correction), m the mean of x; m, rounded once.
 
-    x: f16 bf16 f32
-    var: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    var: f16 bf16 f32 f64
     axis: the axes to reduce; all when absent
     keepdims: keep the reduced axes with size 1
     correction: subtracted from the number of elements: 0 or of magnitude in [2^-200, 2^200]; exactly this double

@@ -199,6 +199,27 @@ def test_sums_of_float64():
     assert librepdl.sum(x, axis=1, out=out) is out and out.tobytes() == librepdl.sum(x, axis=1).tobytes()
 
 
+def test_variances_of_float64():
+    """The nearest numbers to exact fractions, whose squares middles are compared by where it is a root."""
+    g = np.random.default_rng(65)
+    x = g.standard_normal((7, 50, 3)) * 2.0 ** g.integers(-60, 60, (7, 1, 3)) + 1e12
+    x[2] = 0.1
+    spread = [[sum(v * v for v in c) - sum(c) ** 2 / 50 for c in ([Fraction(v) for v in row[:, j]] for j in range(3))] for row in x]
+    for a in (x, np.asfortranarray(x), x[::-1, :, ::-1].copy()[::-1, :, ::-1]):
+        for ddof in (0, 1, 49.5):
+            n = 50 - Fraction(ddof)
+            same(librepdl.var(a, axis=1, ddof=ddof), np.float64([[float(s / n) for s in row] for row in spread]))
+            for s, std in zip(sum(spread, []), librepdl.stddev(a, axis=-2, correction=ddof).ravel().tolist(), strict=True):
+                below, above = ((Fraction(std) + Fraction(float(np.nextafter(std, to)))) / 2 for to in (0, np.inf))
+                assert s == 0 == std or below**2 <= s / n <= above**2
+        var, mean = librepdl.var_mean(a, axis=(1,), statistics=True)
+        same(var, librepdl.var(a, axis=1))
+        same(mean, librepdl.mean(a, axis=1))
+    same(librepdl.var([1e17, 1, -1e17, 0.1]), np.asarray(np.float64(2e34 / 3)))
+    same(librepdl.std([1.0, 3]), np.asarray(1.0))
+    assert np.isnan(librepdl.var([1.0])) and librepdl.var(np.full(9, 0.1)) == 0
+
+
 def test_ddof():
     x = np.float32([[1, 2, 4], [3, 3, 9]])
     for ddof in (0, 1, 2):

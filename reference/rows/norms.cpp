@@ -12,18 +12,20 @@
 namespace repdl::reference {
 
 result with_root(const mpq_class& b, bool negative, const mpq_class& q) {
-  constexpr long unit = 300;  // in halves of 2^-300, of which an odd number stands for all between its neighbours
-  mpz_class root, rest;
-  mpz_mul_2exp(root.get_mpz_t(), q.get_num_mpz_t(), 2 * unit);
-  mpz_fdiv_qr(root.get_mpz_t(), rest.get_mpz_t(), root.get_mpz_t(), q.get_den_mpz_t());
-  bool exact = rest == 0;
-  mpz_sqrtrem(root.get_mpz_t(), rest.get_mpz_t(), root.get_mpz_t());
-  exact = exact && rest == 0;
-  mpz_class halves = 2 * root + (exact ? 0 : 1);
-  if (negative) halves = -halves;
-  const mpq_class all = b * power_of_two(unit + 1) + halves;
-  if (all.get_den() != 1) throw std::logic_error("reference::norm: a bias between two units");
   return [=](dtype t) -> rounded {
+    const long unit = t == dtype::f64
+                          ? 1100
+                          : 300;  // in halves of 2^-unit, of which an odd number stands for all between its neighbours
+    mpz_class root, rest;
+    mpz_mul_2exp(root.get_mpz_t(), q.get_num_mpz_t(), static_cast<mp_bitcnt_t>(2 * unit));
+    mpz_fdiv_qr(root.get_mpz_t(), rest.get_mpz_t(), root.get_mpz_t(), q.get_den_mpz_t());
+    bool exact = rest == 0;
+    mpz_sqrtrem(root.get_mpz_t(), rest.get_mpz_t(), root.get_mpz_t());
+    exact = exact && rest == 0;
+    mpz_class halves = 2 * root + (exact ? 0 : 1);
+    if (negative) halves = -halves;
+    const mpq_class all = b * power_of_two(unit + 1) + halves;
+    if (all.get_den() != 1) throw std::logic_error("reference::norm: a bias between two units");
     const mpz_class one = 1;
     return {round_integer(t, all.get_num_mpz_t(), -(unit + 1)),
             locate(t, all.get_num_mpz_t(), one.get_mpz_t(), -(unit + 1))};

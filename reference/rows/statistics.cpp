@@ -7,14 +7,14 @@
 namespace repdl::reference {
 namespace {
 
-/// The sum of (x - m)^2, of integers: n x - (sum of x) in units of 2^-149. Nothing where a term is no number.
-std::optional<mpq_class> spread_of(const patterns& x) {
-  constexpr int unit = -149;
+/// The sum of (x - m)^2, of integers: n x - (sum of x) in units of the format's least number. Nothing where a term is no number.
+std::optional<mpq_class> spread_of(dtype type, const std::vector<std::uint64_t>& x) {
+  const int unit = format_of(type).ulp_min();
   if (x.empty()) return std::nullopt;
   std::vector<mpz_class> terms;
   mpz_class sum = 0;
-  for (const std::uint32_t v : x) {
-    const number n = widen(f32, v);
+  for (const std::uint64_t v : x) {
+    const number n = widen(type, v);
     if (n.kind != number_kind::zero && n.kind != number_kind::finite) return std::nullopt;
     mpz_class& term = terms.emplace_back(n.kind == number_kind::zero ? 0UL : static_cast<unsigned long>(n.significand));
     if (term != 0) mpz_mul_2exp(term.get_mpz_t(), term.get_mpz_t(), static_cast<mp_bitcnt_t>(n.exponent - unit));
@@ -65,16 +65,16 @@ std::vector<array> statistics(std::string_view op, const array& x, const attribu
   array var(x.type, l.kept_shape), mean(x.type, l.kept_shape);
   outcomes at_var, at_mean;
   const statistic& what = statistic_named(op);
-  const patterns all = x.patterns(), wide = widened(x).patterns();
   for (std::size_t r = 0; r < l.kept.size(); ++r) {
-    const patterns elements = row_of(all, l, l.kept[r]);
-    const std::optional<mpq_class> spread = spread_of(row_of(wide, l, l.kept[r]));
+    std::vector<std::uint64_t> elements;
+    for (const std::int64_t i : l.reduced) elements.push_back(x.get(index(l.kept[r] + i)));
+    const std::optional<mpq_class> spread = spread_of(x.type, elements);
     const auto n = static_cast<std::int64_t>(elements.size());
     const rounded v = (spread && degrees > 0 ? what.of({*spread, degrees, n}) : nan_result())(x.type);
     var.set(r, v.bits);
     at_var.push_back(v.where);
     exact_sum sum(x.type);
-    for (const std::uint32_t e : elements) sum.add(e);
+    for (const std::uint64_t e : elements) sum.add(e);
     mean.set(r, sum.round_mean(n));
     at_mean.push_back(sum.where(n));
   }

@@ -26,8 +26,12 @@ struct spread_design {
   bool about_zero;
 };
 
+/// Word: as wide as the format, or 32 bits.
+template <class Word>
 class statistics_maker {
   using size = std::size_t;
+  using patterns = std::vector<Word>;
+  static constexpr bool is_wide = sizeof(Word) == 8;
 
  public:
   statistics_maker(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
@@ -38,11 +42,16 @@ class statistics_maker {
         root_(op == "stddev"),
         l_(norm_layout_of(op, shapes.at(0), attrs)),
         n_(l_.rows.reduced.size()) {
-    all_ = norm_inputs(op, c, shapes, attrs, w, type);
+    if constexpr (is_wide) {
+      all_.emplace_back(type, shapes.at(0));
+    } else {
+      all_ = norm_inputs(op, c, shapes, attrs, w, type);
+    }
     if (n_ == 0) return;
     find_designs(attribute_or(attrs, "correction", 1.0));
     for (const std::int64_t base : l_.rows.kept) {
-      const patterns row = make_row();
+      patterns row = make_row();
+      if (is_wide && row.empty()) row = ordinary_row();
       for (size i = 0; i < row.size(); ++i) all_[0].set(index(base + l_.rows.reduced[i]), row[i]);
     }
   }
@@ -50,6 +59,10 @@ class statistics_maker {
 
  private:
   uint32_t below(size n) { return w_.below(static_cast<uint32_t>(n)); }
+  uint64_t below64(uint64_t n) {
+    if constexpr (is_wide) return w_.next64() % n;
+    return w_.below(static_cast<uint32_t>(n));
+  }
 
   void find_designs(double correction) {
     const double halves = 2 * (static_cast<double>(n_) - correction);
@@ -81,19 +94,19 @@ class statistics_maker {
   }
 
   patterns make_row() {
-    if (c_ == cancelling) return cancelled_row();
+    if (c_ == cancelling) return is_wide && w_.flip() ? patterns{} : cancelled_row();
     if (c_ == subnormal || c_ == overflow_border) return row_at_the_end();
     const bool aims = c_ == ties || c_ == near_ties || c_ == narrow_lattice;
     if (!aims || designs_.empty() || below(16) == 0) return {};
     const spread_design& d = designs_[below(designs_.size())];
     const uint64_t least = root_ ? (uint64_t{1} << t_.p) / d.p + 1 : root_of((uint64_t{1} << t_.p) / (d.p * d.q)) + 1;
     const uint64_t most = root_ ? ((uint64_t{2} << t_.p) - 1) / d.p : root_of((uint64_t{2} << t_.p) / (d.p * d.q));
-    uint64_t k = (least + (most > least ? w_.below(static_cast<uint32_t>(most - least)) : 0)) | 1;
+    uint64_t k = (least + (most > least ? below64(most - least) : 0)) | 1;
     if (c_ == narrow_lattice) k = 1 + w_.below(64);
     const uint64_t step = d.q * k;
     const int e = t_.type == dtype::f16 ? w_.between(-10, 0) : w_.between(-40, 20);
-    uint32_t high = 0, low = 0;
-    const uint64_t base = w_.below(1U << (t_.p - 4));
+    Word high = 0, low = 0;
+    const uint64_t base = below64(uint64_t{1} << (t_.p - 4));
     const bool negative = w_.flip();
     if (d.about_zero) {
       high = t_.rounded(negative, step, e);
@@ -110,7 +123,7 @@ class statistics_maker {
     for (size i = 0; i < d.high; ++i) row[i] = high;
     for (size i = d.high; d.about_zero && i < d.high + d.low; ++i) row[i] = low;
     if (c_ == near_ties) {
-      const int exponent = w_.between(-149, -90);
+      const int exponent = is_wide ? w_.between(-1074, -120) : w_.between(-149, -90);
       row[n_ - 1] = t_.tiny(w_.flip(), exponent);
     }
     for (size i = n_; i > 1; --i) std::swap(row[i - 1], row[below(i)]);
@@ -118,9 +131,21 @@ class statistics_maker {
   }
 
   patterns cancelled_row() {
-    const uint32_t x = t_.ordinary(w_.flip() ? wide_exponents : normal_range, w_);
+    const Word x = t_.ordinary(w_.flip() ? wide_exponents : normal_range, w_);
     patterns row(n_, t_.finite(x, false));
     for (size i = 1; w_.below(4) == 0 && i < n_; i += 2) row[i] ^= t_.sign();
+    return row;
+  }
+
+  /// What the class is of single numbers; of cancelled ones, next to each other.
+  patterns ordinary_row() {
+    patterns row(n_);
+    for (Word& x : row) x = t_.finite(t_.ordinary(c_, w_), false);
+    if (c_ == single_nonfinite && !w_.flip()) row[below(n_)] = t_.special(w_);
+    if (c_ == cancelling) {
+      const Word far = t_.ordinary(normal_range, w_);
+      for (Word& x : row) x = far ^ (w_.next() & 0xffff);
+    }
     return row;
   }
 
@@ -130,15 +155,15 @@ class statistics_maker {
     const int end = least ? (t_.f.emin + t_.f.ulp_min()) / 2 - (t_.p == 24 ? 3 : 1) : t_.f.emax,
               middle = root_ ? end : end / 2 - (least && t_.p == 24 ? 2 : 0);
     patterns row(n_);
-    for (uint32_t& x : row) {
+    for (Word& x : row) {
       const bool negative = w_.flip();
       const int e = middle + (root_ && !least ? -w_.between(0, 1) : w_.between(-2, 2));
-      x = t_.with_exponent(negative, e, w_.next());
+      x = t_.with_exponent(negative, e, is_wide ? w_.next64() : w_.next());
     }
     return row;
   }
 
-  numbers_of t_;
+  patterns_of<Word> t_;
   sample_class c_;
   word_stream& w_;
   bool root_;
@@ -152,7 +177,8 @@ class statistics_maker {
 
 std::vector<array> statistics_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                      const attributes& attrs, word_stream& w, dtype type) {
-  return statistics_maker(op, c, shapes, attrs, w, type).result();
+  if (type == dtype::f64) return statistics_maker<uint64_t>(op, c, shapes, attrs, w, type).result();
+  return statistics_maker<uint32_t>(op, c, shapes, attrs, w, type).result();
 }
 
 }  // namespace repdl::reference::detail

@@ -160,7 +160,7 @@ void check_all(bool in_full) {
   for (const sample_class c : test::network_classes(Op::row.kind)) {
     tally counted;
     std::uint64_t stream = 0;
-    tally narrow;
+    tally narrow, wide;
     for (const test::class_call& call : test::network_calls(Op::row.kind, op, c)) {
       if (!in_full && stream % 3 != static_cast<std::uint64_t>(c) % 3) {
         ++stream;
@@ -172,9 +172,10 @@ void check_all(bool in_full) {
         if (turn || Op::row.kind == ops::family::optimizer) check(all, op, c, call, stream, narrow, type);
         if (turn && Op::row.kind == ops::family::norm) check_other_formats(all, op, c, call, stream, narrow, type);
       }
+      if (ops::is_statistic<Op> && stream % 4 == 1) check(all, op, c, call, stream, wide, dtype::f64);
       check(all, op, c, call, stream++, counted);
     }
-    total += counted.outputs + narrow.outputs;
+    total += counted.outputs + narrow.outputs + wide.outputs;
     char line[96];
     std::snprintf(line, sizeof line, "\n  %-16s %7lld outputs, %7lld of the class", std::string(name_of(c)).c_str(),
                   static_cast<long long>(counted.outputs), static_cast<long long>(counted.hits));
@@ -187,6 +188,7 @@ void check_all(bool in_full) {
     REQUIRE_MESSAGE(least >= 0, op << " has no shares");
     if (least == 0) continue;  // nothing is promised
     CHECK_MESSAGE((narrow.outputs == 0 || narrow.hits > 0), op << " " << std::string(name_of(c)) << ", 16 bits");
+    CHECK_MESSAGE((wide.outputs == 0 || wide.hits > 0), op << " " << std::string(name_of(c)) << ", 64 bits");
     CHECK_MESSAGE(static_cast<double>(counted.hits) >= least * static_cast<double>(counted.located),
                   op << " " << std::string(name_of(c)) << ": " << counted.hits << " of " << counted.located);
   }

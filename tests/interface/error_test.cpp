@@ -579,7 +579,7 @@ std::vector<cpp_case> cpp_cases(operands& o) {
       {error_site::attribute_value, "var_mean", "correction",
        [&] { var_mean(o.ctx, o.vx({2}), o.vo({}), {}, {.correction = -1e-300}); }},
       {error_site::axis_range, "stddev", "axis", [&] { stddev(o.ctx, o.vx({2}), o.vo({}), {.axis = 1}); }},
-      {error_site::operand_dtype, "var", "x", [&] { var(o.ctx, const_tensor_view(o.d), o.vo({})); }},
+      {error_site::operand_dtype, "var", "x", [&] { var(o.ctx, const_tensor_view(o.i), o.vo({})); }},
       {error_site::output_shape, "var_mean", "mean",
        [&] {
          var_mean(o.ctx, o.vx({2, 3}), o.vo({2}), o.vo({2, 1}), {.axis = 1});

@@ -165,7 +165,7 @@ class maker {
   }
   /// The operands that are not binary32 in every call.
   void in_one_format() {
-    const dtype type = narrow_format();
+    const dtype type = own_format();
     for (std::size_t i = 0; i < c_.formats.size(); ++i) {
       const std::vector<dtype>& types = f_.in[i].types;
       if (std::find(types.begin(), types.end(), type) != types.end()) c_.formats[i] = type;

@@ -1,4 +1,5 @@
-// The driver of the CPU reductions: sum, mean, max, min, argmax, argmin, dot, prelu_weight_backward, sum_squares, vector_norm.
+// The driver of the CPU reductions: sum, mean, max, min, argmax, argmin, dot, prelu_weight_backward, sum_squares, vector_norm, and var,
+// stddev and var_mean of binary64.
 //
 // Which terms meet in which order depends on the strides, the number of threads and the instruction set; the results do
 // not, because each is the correctly rounded value of the exact result (sums), or a selection in a total order.
@@ -17,7 +18,7 @@ using ops::op_id;
 
 int useful_threads(const plan::reduce_plan& p, const dispatch::launch& launch) noexcept {
   const double terms = static_cast<double>(p.outputs) * static_cast<double>(p.length);  // the product could overflow
-  return worthwhile_threads(launch.threads, terms, 0.15);
+  return worthwhile_threads(launch.threads, terms, p.is_spread() ? 1.2 : 0.15);
 }
 
 template <class T>
@@ -92,10 +93,11 @@ void run_rows(const reduce_call<T>& c, range outputs, const team<T>& team, count
   }
 }
 
-// The sum of nothing is +0, the mean of nothing NaN.
+// The sum of nothing is +0, the mean of nothing NaN, and so is a variance without degrees of freedom.
 template <class T>
 void fill_empty(const reduce_call<T>& c, counters& count) noexcept {
-  const T value = c.plan.op == op_id::mean ? num::from_bits<T>(num::format<T>::nan) : T{};
+  const bool is_nan = c.plan.op == op_id::mean || c.plan.is_spread();
+  const T value = is_nan ? num::from_bits<T>(num::format<T>::nan) : T{};
   walk<4> kept = kept_walk(c.plan, 0);
   for (std::int64_t i = 0; i < c.plan.outputs; ++i) {
     static_cast<T*>(c.plan.out)[kept.offset(2)] = value;
@@ -121,6 +123,9 @@ class reduce_work final : public planned<plan::reduce_plan> {
 
   void run(void* workspace) override {
     for_format([&]<class T>() { run_as(reduce_call<T>{p, s.set.reduce->of<T>(), s.launch.first_tier}, workspace); });
+    if (p.mean == nullptr) return;
+    const plan::reduce_plan mean = plan::mean_beside(p);
+    run_as(reduce_call<double>{mean, s.set.reduce->of_f64, s.launch.first_tier}, workspace);
   }
 
  private:
@@ -133,7 +138,8 @@ class reduce_work final : public planned<plan::reduce_plan> {
 
   template <class T>
   void run_as(const reduce_call<T>& call, void* workspace) {
-    if (p.length == 0) return fill_empty(call, s.count);
+    const bool is_undefined = call.plan.is_spread() && !call.spread().is_defined();
+    if (p.length == 0 || is_undefined) return fill_empty(call, s.count);
     auto* workers = static_cast<worker<T>*>(workspace);
     if (columns_.use) return run_columns(call, columns_, workers, threads_, s.count);
     // Whole outputs per thread where there are enough of them, or where one is too short to share.

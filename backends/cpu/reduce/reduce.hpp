@@ -45,6 +45,13 @@ struct block_dd {
   double magnitude;
 };
 
+// Of differences, D and Q of ops/sums/spread.hpp: |errors| <= row_spread_height * 4 * 2^-106 relative to the magnitudes.
+struct block_spread {
+  double sum_hi, sum_lo;
+  double squares_hi, squares_lo;
+  double magnitude;
+};
+
 // Of terms of format T, in the order of num/order.hpp.
 template <class T>
 struct order_loops {
@@ -110,16 +117,22 @@ template <>
 struct reduce_loops<double> {
   order_loops<double> order;
   std::int64_t row_dd_height;
+  std::int64_t row_spread_height;
 
   // |error| <= row_dd_height * 4 * 2^-106 * magnitude. Of terms that are not finite, or above 2^1008, nothing is known, and lo is NaN.
   block_dd (*sum_row_dd)(const double* x, std::int64_t n, wide_row* row) noexcept;
   block_dd (*dot_row_dd)(const double* x, const double* y, std::int64_t n, wide_row* row) noexcept;
+  // Of x[i] - y[i].
+  block_spread (*spread_row)(const double* x, const double* y, std::int64_t n) noexcept;
   // columns <= column_tile; rows[r][j], r < row_group. sum[j] + error[j]: a compensated sum, which close_columns adds to hi[j] + lo[j]
   // after column_block rows; magnitude[j] += the terms' magnitudes.
   void (*sum_columns)(const double* const* rows, std::int64_t columns, double* sum, double* error,
                       double* magnitude) noexcept;
   void (*dot_columns)(const double* const* x, const double* const* y, std::int64_t columns, double* sum, double* error,
                       double* magnitude) noexcept;
+  // The same of x[r][j] - y[r][j]; and their squares' sum.
+  void (*spread_columns)(const double* const* x, const double* const* y, std::int64_t columns, double* sum,
+                         double* error, double* magnitude, double* squares, double* squares_error) noexcept;
   void (*close_columns)(std::int64_t columns, double* sum, double* error, double* hi, double* lo) noexcept;
   // certify(hi + lo, wide_dd_bound(height, magnitude, products)), or of a mean or root (count); returns how many are undecided.
   std::int64_t (*certify_columns)(std::int64_t columns, std::int64_t count, std::int64_t height, std::int64_t products,
@@ -128,6 +141,8 @@ struct reduce_loops<double> {
 };
 // A compensated sum of column_block terms, of products with their errors: 3 (column_block + 1)^2 u^2 of their magnitudes, in units of 4 u^2.
 inline constexpr std::int64_t wide_column_height = (column_block + 1) * (column_block + 1);
+// Of spreads (num::spread_height).
+inline constexpr std::int64_t spread_column_height = (column_block + 2) * (column_block + 2);
 
 struct reduce_kernels {
   reduce_loops<f16> of_f16;

@@ -92,6 +92,11 @@ class column_task {
         w_.hi[j] = s.hi;
         w_.lo[j] = s.lo;
         w_.magnitude[j] += o.magnitude[j];
+        if (call_.plan.is_spread()) {
+          const num::dd q = num::add(squares(w_, j), squares(o, j));
+          w_.squares.hi[j] = q.hi;
+          w_.squares.lo[j] = q.lo;
+        }
       } else if (sums()) {
         num::compensated_sum<double> s{w_.hi[j], w_.lo[j]};
         s.merge({o.hi[j], o.lo[j]});
@@ -119,11 +124,26 @@ class column_task {
 
  private:
   static constexpr bool is_wide = sizeof(T) == 8;
+  static num::dd squares(const worker<T>& w, std::int64_t j) noexcept { return {w.squares.hi[j], w.squares.lo[j]}; }
 
+  std::int64_t certify_spreads() noexcept {
+    const double eta = num::dd_bound(spread_column_height + w_.blocks, 1);
+    std::int64_t undecided = 0;
+    for (std::int64_t j = 0; j < n_; ++j) {
+      const num::decided_value<double> v =
+          num::certify_spread(call_.spread(), {w_.hi[j], w_.lo[j]}, squares(w_, j), w_.magnitude[j], eta);
+      w_.value[j] = v.value;
+      w_.decided[j] = v.decided ? 1 : 0;
+      undecided += v.decided ? 0 : 1;
+    }
+    return undecided;
+  }
   void finish_sums(std::int64_t (&decided)[4]) noexcept requires is_wide {
     std::int64_t undecided = n_;
     if (call_.forced(tier::double_double)) {
       std::fill_n(w_.decided, n_, 0);
+    } else if (call_.plan.is_spread()) {
+      undecided = certify_spreads();
     } else {
       undecided = call_.kernels.certify_columns(n_, call_.divisor(), wide_column_height + w_.blocks,
                                                 call_.plan.inputs == 2 ? call_.plan.length : 0, w_.hi, w_.lo,
@@ -175,6 +195,10 @@ class column_task {
     w_.blocks = 0;
     const reduce_loops<T>& kernel = call_.kernels;
     const int inputs = call_.plan.inputs;
+    const bool spreads = call_.plan.is_spread();
+    if (spreads) {
+      for (double* a : {w_.squares.sum, w_.squares.error, w_.squares.hi, w_.squares.lo}) std::fill_n(a, n_, 0.0);
+    }
     walk<2> at = reduced_walk(call_.plan, begin);
     while (begin < end) {
       const std::int64_t rows = std::min(end - begin, column_block);
@@ -189,8 +213,10 @@ class column_task {
           if (inside) at.advance(1);
         }
         if constexpr (is_wide) {
-          inputs == 2 ? kernel.dot_columns(group[0], group[1], n_, w_.sum, w_.error, w_.magnitude)
-                      : kernel.sum_columns(group[0], n_, w_.sum, w_.error, w_.magnitude);
+          spreads       ? kernel.spread_columns(group[0], group[1], n_, w_.sum, w_.error, w_.magnitude, w_.squares.sum,
+                                                w_.squares.error)
+          : inputs == 2 ? kernel.dot_columns(group[0], group[1], n_, w_.sum, w_.error, w_.magnitude)
+                        : kernel.sum_columns(group[0], n_, w_.sum, w_.error, w_.magnitude);
         } else if (tracked()) {
           inputs == 2 ? kernel.dot_columns_tracked(group[0], group[1], n_, w_.sum, w_.error)
                       : kernel.sum_columns_tracked(group[0], n_, w_.sum, w_.error);
@@ -201,6 +227,7 @@ class column_task {
       }
       if constexpr (is_wide) {
         kernel.close_columns(n_, w_.sum, w_.error, w_.hi, w_.lo);
+        if (spreads) kernel.close_columns(n_, w_.squares.sum, w_.squares.error, w_.squares.hi, w_.squares.lo);
       } else if (tracked()) {
         kernel.close_columns_tracked(n_, w_.sum, w_.error, w_.hi, w_.lo, w_.magnitude);
       } else {

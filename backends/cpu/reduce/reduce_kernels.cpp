@@ -9,6 +9,7 @@
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/order.hpp"
 #include "librepdl/num/sums.hpp"
+#include "librepdl/ops/sums/spread.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {
@@ -409,6 +410,32 @@ block_dd dot_row_of_wide(const double* x, const double* y, std::int64_t n, wide_
   return sum_wide<wide_products>(x, y, n, row);
 }
 
+// A spread_sum for each lane of so many chains, and the lanes' double-doubles one after the other.
+constexpr int spread_chains = 2;
+constexpr std::int64_t spread_row_height =
+    num::spread_height(row_block / (spread_chains * lanes64)) + spread_chains * lanes64 + 1;
+block_spread spread_row(const double* x, const double* y, std::int64_t n) noexcept {
+  using terms = step_of<double>;
+  num::spread_sum<f64v> s[spread_chains];
+  for_steps(x, y, n, [&](const terms& p, const terms& q) noexcept {
+#pragma GCC unroll 8
+    for (int i = 0; i < chains; ++i) s[i % spread_chains].add(p.wide(i), q.wide(i));
+  });
+  const auto total_of = [](num::dd all, const num::compensated_sum<f64v>& part) {
+    for (int i = 0; i < lanes64; ++i) all = num::add(all, num::two_sum(part.hi[i], part.lo[i]));
+    return all;
+  };
+  num::dd sum = {0, 0};
+  num::dd squares = {0, 0};
+  double magnitude = 0;
+  for (const num::spread_sum<f64v>& part : s) {
+    sum = total_of(sum, part.sum);
+    squares = total_of(squares, part.squares);
+    magnitude += total(part.magnitude);
+  }
+  return {sum.hi, sum.lo, squares.hi, squares.lo, magnitude};
+}
+
 template <class T>
 std::int32_t lsb_row(const T* x, std::int64_t n) noexcept {
   std::int32_t lsb = num::no_lsb;
@@ -615,6 +642,21 @@ void dot_wide_columns(const double* const* x, const double* const* y, std::int64
                       double* magnitude) noexcept {
   add_wide_columns<2>(x, y, columns, sum, error, magnitude);
 }
+void spread_columns(const double* const* x, const double* const* y, std::int64_t columns, double* __restrict sum,
+                    double* __restrict error, double* __restrict magnitude, double* __restrict squares,
+                    double* __restrict squares_error) noexcept {
+#pragma omp simd
+  for (std::int64_t j = 0; j < columns; ++j) {
+    num::spread_sum<double> s{{sum[j], error[j]}, {squares[j], squares_error[j]}, magnitude[j]};
+#pragma GCC unroll 8
+    for (int r = 0; r < row_group; ++r) s.add(x[r][j], y[r][j]);
+    sum[j] = s.sum.hi;
+    error[j] = s.sum.lo;
+    magnitude[j] = s.magnitude;
+    squares[j] = s.squares.hi;
+    squares_error[j] = s.squares.lo;
+  }
+}
 void close_wide_columns(std::int64_t columns, double* __restrict sum, double* __restrict error, double* __restrict hi,
                         double* __restrict lo) noexcept {
 #pragma omp simd
@@ -764,10 +806,13 @@ constinit const reduce_kernels reduce_table = {.of_f16 = loops<f16>,
                                                .of_f32 = loops<float>,
                                                .of_f64 = {.order = ordered<double>,
                                                           .row_dd_height = wide_dd_height,
+                                                          .row_spread_height = spread_row_height,
                                                           .sum_row_dd = sum_row_of_wide,
                                                           .dot_row_dd = dot_row_of_wide,
+                                                          .spread_row = spread_row,
                                                           .sum_columns = sum_wide_columns,
                                                           .dot_columns = dot_wide_columns,
+                                                          .spread_columns = spread_columns,
                                                           .close_columns = close_wide_columns,
                                                           .certify_columns = certify_wide_columns}};
 

@@ -26,6 +26,7 @@ struct reduce_call {
   std::int64_t divisor() const noexcept {
     return plan.root ? root_of_sum : plan.op == ops::op_id::mean ? plan.length : 0;
   }
+  num::spread_formula spread() const noexcept { return {plan.length, plan.correction, plan.root}; }
 };
 
 // Feeds all terms of one output through a Partial, by one thread or by the team. A bias c is the product c * 1.
@@ -115,11 +116,19 @@ double exact_wide_output(const reduce_call<double>& c, const output_terms<double
 }
 inline double exact_wide_output(const reduce_call<double>& c, const output_terms<double>& output,
                                 const team<double>& team) noexcept {
+  if (c.plan.is_spread()) return collect(c, output, team, exact_spread_partial{}).sum.round(c.spread());
   return c.plan.inputs == 2 ? exact_wide_output<2>(c, output, team) : exact_wide_output<1>(c, output, team);
 }
 inline decision<double> sum_output(const reduce_call<double>& c, const output_terms<double>& output,
                                    const team<double>& team) noexcept {
-  if (!c.forced(tier::double_double)) {
+  if (c.plan.is_spread()) {
+    if (!c.forced(tier::double_double)) {
+      const spread_partial p = collect(c, output, team, spread_partial{});
+      const double eta = num::dd_bound(c.kernels.row_spread_height + p.blocks, 1);
+      const num::decided_value<double> r = num::certify_spread(c.spread(), p.sum, p.squares, p.magnitude, eta);
+      if (r.decided) return {r.value, tier::double_double};
+    }
+  } else if (!c.forced(tier::double_double)) {
     const wide_partial p = collect(c, output, team, wide_partial{});
     const double e =
         num::wide_dd_bound(c.kernels.row_dd_height + p.blocks, p.magnitude, c.plan.inputs == 2 ? c.plan.length + 1 : 0);

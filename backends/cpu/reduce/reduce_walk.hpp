@@ -12,6 +12,7 @@
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/order.hpp"
 #include "librepdl/num/sums.hpp"
+#include "librepdl/ops/sums/spread.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu {
@@ -41,7 +42,7 @@ inline walk<2> reduced_walk(const plan::reduce_plan& p, std::int64_t start) noex
 template <class T>
 struct alignas(64) worker {
   T pack[2][row_group * column_tile];                         // at least row_block each
-  alignas(64) unsigned char slot[sizeof(T) < 8 ? 128 : 640];  // a thread's part of one long reduction
+  alignas(64) unsigned char slot[sizeof(T) < 8 ? 128 : 832];  // a thread's part of one long reduction
 
   // Column tiles. Offsets of each column's inputs and output.
   std::int64_t base[2][column_tile];
@@ -51,6 +52,10 @@ struct alignas(64) worker {
   double lo[column_tile];
   double magnitude[column_tile];
   double error[column_tile];
+  struct {
+    double sum[sizeof(T) < 8 ? 1 : column_tile], error[sizeof(T) < 8 ? 1 : column_tile];
+    double hi[sizeof(T) < 8 ? 1 : column_tile], lo[sizeof(T) < 8 ? 1 : column_tile];
+  } squares;  // of spreads
   std::int64_t blocks;
   float largest[column_tile];
   T value[column_tile];
@@ -129,6 +134,8 @@ class block_stream {
   static void gather(const T* from, std::int64_t stride, std::int64_t n, T* to) noexcept {
     if (stride == 1) {
       std::copy_n(from, n, to);
+    } else if (stride == 0) {
+      std::fill_n(to, n, *from);
     } else {
       for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
     }
@@ -264,6 +271,33 @@ struct exact_wide_partial {
     }
   }
   void merge(const exact_wide_partial& o) noexcept { sum.merge(o.sum); }
+};
+
+// Of spreads.
+struct spread_partial {
+  num::dd sum = {0, 0};
+  num::dd squares = {0, 0};
+  double magnitude = 0;
+  std::int64_t blocks = 0;
+
+  void add(const reduce_loops<double>& k, int, const block<double>& b) noexcept {
+    const block_spread s = k.spread_row(b.x, b.y, b.n);
+    merge({{s.sum_hi, s.sum_lo}, {s.squares_hi, s.squares_lo}, s.magnitude, 0});
+  }
+  void merge(const spread_partial& o) noexcept {
+    sum = num::add(sum, o.sum);
+    squares = num::add(squares, o.squares);
+    magnitude += o.magnitude;
+    blocks += o.blocks + 1;
+  }
+};
+struct exact_spread_partial {
+  num::exact_spread sum;
+
+  void add(const reduce_loops<double>&, int, const block<double>& b) noexcept {
+    for (std::int64_t i = 0; i < b.n; ++i) sum.add(b.x[i]);
+  }
+  void merge(const exact_spread_partial& o) noexcept { sum.merge(o.sum); }
 };
 
 // max, min, argmax, argmin. Parts merge in ascending order, so that ties keep the first index.

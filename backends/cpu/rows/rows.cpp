@@ -237,6 +237,9 @@ class row_work final : public planned<const plan::row_plan&> {
 
 }  // namespace
 
-void prepare(const plan::row_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<row_work>(p, s); }
+void prepare(const plan::row_plan& p, const setting& s, dispatch::task& t) noexcept {
+  if (p.in_type[0] == dtype::f64) return prepare(plan::spreads_of(p), s, t);
+  t.emplace<row_work>(p, s);
+}
 
 }  // namespace repdl::cpu

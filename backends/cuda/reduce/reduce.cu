@@ -1,4 +1,5 @@
-// Reductions: sum, mean, dot, max, min, argmax, argmin, prelu_weight_backward, sum_squares, vector_norm.
+// Reductions: sum, mean, dot, max, min, argmax, argmin, prelu_weight_backward, sum_squares, vector_norm; var, stddev and var_mean of
+// binary64.
 //
 // An output's terms are cut into chunks (reduce_cut.hpp). With one chunk the item's owner finishes the output; otherwise
 // partial results go to the workspace and a second kernel joins them. Sums are decided in binary64 first; undecided
@@ -13,6 +14,7 @@ namespace repdl::cuda {
 namespace {
 
 std::size_t partial_size(const plan::reduce_plan& p) {
+  if (p.is_spread()) return std::max(sizeof(exact_spread), sizeof(exact_sum<1, double>));
   if (p.type == dtype::f64 && p.is_sum()) {
     return p.inputs == 2 ? std::max(sizeof(wide_sum<2>), sizeof(exact_sum<2, double>))
                          : std::max(sizeof(wide_sum<1>), sizeof(exact_sum<1, double>));
@@ -30,6 +32,9 @@ class reduce_work final : public planned {
     r_.p.length = p.length;
     r_.p.is_mean = p.op == ops::op_id::mean;
     r_.p.is_root = p.root;
+    r_.p.correction = p.correction;
+    r_.mean = p.mean;
+    r_.mean_stride = p.mean_stride;
     r_.magnitudes = p.magnitudes;
     r_.p.flip = p.op == ops::op_id::min || p.op == ops::op_id::argmin ? num::order_min : num::order_max;
     const reduce_cut cut = cut_reduction(p, j.device);
@@ -48,6 +53,15 @@ class reduce_work final : public planned {
     ops::for_each_format<ops::FLOATS>([&]<class T>() {
       if (dtype_of<T> == type_) launch_reduction<T>(r_, j);
     });
+    if (r_.mean == nullptr) return;
+    reduction mean = r_;  // of the first input alone, cut likewise
+    mean.op = ops::op_id::mean;
+    mean.p.is_mean = true;
+    for (reduce_geometry* g : {&mean.first, &mean.repair}) {
+      g->out = r_.mean;
+      g->kept.set_stride(2, r_.mean_stride);
+    }
+    launch_reduction<double>(mean, j);
   }
 
   const dtype type_;

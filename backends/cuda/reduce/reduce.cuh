@@ -16,7 +16,8 @@ struct reduce_parameters {
   std::int64_t length;  // terms per output
   std::int64_t height;  // double-double: additions on the longest path of a term
   bool is_mean;
-  bool is_root;        // of a sum of products
+  bool is_root;        // of a sum of products, and of a spread
+  double correction;   // of a spread
   bool forced;         // the test of this tier must fail (context_options::first_tier)
   std::uint32_t flip;  // extremum: order_max or order_min
 };
@@ -24,6 +25,8 @@ struct reduce_parameters {
 struct reduction {
   ops::op_id op;
   bool magnitudes;
+  void* mean;  // of spreads; null: none
+  plan::axes mean_stride;
   reduce_parameters p;
   reduce_geometry first;
   reduce_geometry repair;

@@ -538,6 +538,9 @@ void launch_sum(const reduction& r, const job& j) {
 
 template <class T>
 void launch_reduction(const reduction& r, const job& j) {
+  if constexpr (sizeof(T) == 8) {
+    if (r.op == ops::op_id::var) return launch_sum<wide_spread, wide_spread, exact_spread>(r, j);
+  }
   ops::for_operation<ops::family::reduce>(r.op, [&]<class Op>() {
     using enum ops::op_id;
     constexpr int inputs = Op::id == dot || Op::id == prelu_weight_backward ? 2 : 1;

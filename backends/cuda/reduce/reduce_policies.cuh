@@ -13,6 +13,7 @@
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/order.hpp"
 #include "librepdl/num/sums.hpp"
+#include "librepdl/ops/sums/spread.hpp"
 
 namespace repdl::cuda {
 
@@ -248,6 +249,62 @@ struct exact_sum {
     if constexpr (Inputs == 2) {
       if (p.is_root) *out = sum.template root<T>();
     }
+    return true;
+  }
+};
+
+// Of binary64 terms the differences from another one, and their squares (spread.hpp).
+struct wide_spread {
+  static constexpr tier decides = tier::double_double;
+  static constexpr int inputs = 2;
+  static constexpr bool batched = true;
+  static constexpr int resident = 3;
+  using element = double;
+  using term = double;
+  using output = double;
+
+  num::spread_sum<double> sum;
+
+  __device__ void take(const reduce_parameters&, double x, double first, std::int64_t) { sum.add(x, first); }
+  template <class Index>
+  __device__ void take_batch(const reduce_parameters&, const double (&x)[batch_terms],
+                             const double (&first)[batch_terms], const Index&) {
+#pragma unroll
+    for (int i = 0; i < batch_terms; ++i) sum.add(x[i], first[i]);
+  }
+  __device__ void merge(const wide_spread& o) { sum.merge(o.sum); }
+  __device__ bool finish(const reduce_parameters& p, double* out) const {
+    const num::spread_formula f = spread_of(p);
+    if (p.forced) return false;
+    if (!f.is_defined()) {
+      *out = num::double_of(num::format<double>::nan);
+      return true;
+    }
+    const double eta = num::compensated_bound(p.height + 2, 1);
+    const num::decided_value<double> c =
+        num::certify_spread(f, sum.sum.total(), sum.squares.total(), sum.magnitude, eta);
+    if (c.decided) *out = c.value;
+    return c.decided;
+  }
+  static __device__ num::spread_formula spread_of(const reduce_parameters& p) {
+    return {p.length, p.correction, p.is_root};
+  }
+};
+struct exact_spread {
+  static constexpr tier decides = tier::exact;
+  static constexpr int inputs = 2;
+  static constexpr bool batched = false;
+  using element = double;
+  using term = double;
+  using output = double;
+
+  num::exact_spread sum;
+
+  __device__ void take(const reduce_parameters&, double x, double, std::int64_t) { sum.add(x); }
+  __device__ void merge(const exact_spread& o) { sum.merge(o.sum); }
+  __device__ bool finish(const reduce_parameters& p, double* out) const {
+    const num::spread_formula f = wide_spread::spread_of(p);
+    *out = f.is_defined() ? sum.round(f) : num::double_of(num::format<double>::nan);
     return true;
   }
 };

@@ -122,6 +122,9 @@ void take_workspace(long_work& w, const row_geometry& g, carver& c) {
   });
 }
 
-void prepare(const plan::row_plan& p, const job& j, dispatch::task& t) { t.emplace<row_work>(p, j); }
+void prepare(const plan::row_plan& p, const job& j, dispatch::task& t) {
+  if (p.in_type[0] == dtype::f64) return prepare(plan::spreads_of(p), j, t);
+  t.emplace<row_work>(p, j);
+}
 
 }  // namespace repdl::cuda

@@ -1,5 +1,5 @@
 // var_mean (var is the same without the mean) and stddev, as rules (rule.hpp): what norms find of a row (norm.hpp), as results. A
-// row_call's eps is the correction c.
+// row_call's eps is the correction c. Of binary64 they are reductions: ops/sums/spread.hpp.
 //
 // With n, D, Q and V = n Q - D^2 = n^2 v as norm.hpp has them, f = n - c and everything exact:
 //     var = V / (n f),   stddev = V / sqrt(V n f).

@@ -1,5 +1,6 @@
 """What a new user meets first: absolute values, dropout in every form, distributions, factories with out=."""
 
+import math
 from fractions import Fraction
 
 import pytest
@@ -117,8 +118,28 @@ def test_sums_of_float64():
     weight = torch.zeros(30, dtype=torch.float64, requires_grad=True)
     (x + weight).backward(t)  # a sum over what was broadcast
     assert same(weight.grad, torch.tensor([float(sum(row[j] for row in other)) for j in range(30)], dtype=torch.float64))
-    with pytest.raises(NotImplementedError, match="aten::std"):
-        x.std()
+
+
+def test_variances_of_float64():
+    """Of any axes, with any correction: the nearest numbers to exact fractions; and gradients."""
+    torch.manual_seed(0)
+    x = 1e9 + torch.randn(40, 30, dtype=torch.float64)
+    exact = [[Fraction(v) for v in row] for row in x.tolist()]
+    spreads = [sum(v * v for v in row) - sum(row) ** 2 / 30 for row in exact]
+    variances = torch.tensor([float(s / 29) for s in spreads], dtype=torch.float64)
+    means = torch.tensor([float(sum(row) / 30) for row in exact], dtype=torch.float64)
+    for found in (x.var(1), torch.var(x.t(), 0, keepdim=True).view(40), torch.var_mean(x, 1)[0], torch.vmap(torch.var)(x)):
+        assert same(found, variances)
+    assert same(x.var(1, unbiased=False), torch.tensor([float(s / 30) for s in spreads], dtype=torch.float64))
+    assert same(torch.var_mean(x, 1)[1], means) and same(torch.std_mean(x, 1)[1], means)
+    for std, spread in zip(x.std(1).tolist(), spreads, strict=True):
+        below, above = ((Fraction(std) + Fraction(math.nextafter(std, to))) / 2 for to in (0, math.inf))
+        assert below**2 <= spread / 29 <= above**2
+    assert same(torch.std_mean(x, 1)[0], x.std(1)) and same(torch.std(x, 1, out=torch.empty(0, dtype=torch.float64)), x.std(1))
+    assert x[:, :1].var(1).isnan().all() and torch.full((3, 3), 0.1, dtype=torch.float64).var().item() == 0
+    leaf = x.clone().requires_grad_()
+    leaf.var().backward()
+    assert torch.isfinite(leaf.grad).all() and leaf.grad.ne(0).any()
 
 
 def test_the_sign_of_a_complex_number_is_refused():
