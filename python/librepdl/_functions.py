@@ -2627,10 +2627,10 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
         accumulate: str = "exact", alpha: float = 1.0, beta: float = 1.0, *, out: A | None = None) -> A:
     """alpha * sum over k of a_ik * b_kj, + beta * bias_ij, rounded once.
 
-    a: f16 bf16 f32
-    b: f16 bf16 f32
-    bias: f16 bf16 f32, or None
-    out: f16 bf16 f32
+    a: f16 bf16 f32 f64
+    b: f16 bf16 f32 f64
+    bias: f16 bf16 f32 f64, or None
+    out: f16 bf16 f32 f64
     transpose_a: a is (..., k, m)
     transpose_b: b is (..., n, k)
     accumulate: exact, or fma_chain: f32 FMAs with k ascending
