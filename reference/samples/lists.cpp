@@ -1,8 +1,9 @@
 // Inputs of total_norm and clip_grad_norm: lists of tensors.
 //
 // Ties of clip_grad_norm need a norm that max_norm is made for: N = 1 and max_norm = 1000001 / 2^20 give the factor 15625 / 2^14,
-// and gradients of 11 bits times 15625 have 25, those of 40 bits 54: in binary32, and in binary64. So they add up to 1, or the greatest is 1: what is missing is put in the
-// first places. Near-ties: something tiny besides. Otherwise, and of 16 bits, where products are no ties, the norm is of the class.
+// and gradients of 11 bits times 15625 have 25, those of 40 bits 54: in binary32, and in binary64. So they add up to 1, or the greatest
+// is 1: what is missing is put in the first places. Near-ties: something tiny besides. Otherwise, and of 16 bits, where
+// products are no ties, the norm is of the class.
 #include "reference/attributes.hpp"
 #include "reference/samples/detail.hpp"
 

@@ -140,8 +140,8 @@ void run_param(const num::adamw_param& c, double force, const float* p, const fl
   }
 }
 
-// n elements of T as the numbers that they are taken as, in a buffer if they are no such numbers already. (Inlined, g++ 12 takes the buffer for
-// uninitialised where n is 0.)
+// n elements of T as the numbers that they are taken as, in a buffer if they are no such numbers already. (Inlined, g++ 12 takes the
+// buffer for uninitialised where n is 0.)
 template <class T>
 [[gnu::noinline]] const number_of<T>* unpack(const void* from, block_buffer<T>& buffer, std::int64_t n) {
   const T* const x = static_cast<const T*>(from);

@@ -143,7 +143,8 @@ REPDL_HD bool is_special(const adamw_param& c, double p, double& m, double v, T*
   return false;
 }
 
-// Tier exact: P as a formula (algebraic.hpp). Of binary32 operands a ball of 4096 bits always decides. With U, V and powers as there, in bits:
+// Tier exact: P as a formula (algebraic.hpp). Of binary32 operands a ball of 4096 bits always decides. With U, V and powers as there, in
+// bits:
 //     A                  U 509, power >= -506;  p A less a midpoint t, e: U 786, power >= -655 (x = lr wd of 106 bits, 2^-400 to 2^400)
 //     sqrt(v / c2)       U 25, V 39, power -75 to 117;  + eps: U 396, V 39, power >= -252;  times c1: U 449, power >= -358
 //     lr m               U 77, power >= -401;  the quotient: U 116, V 449, power -518 to 610
