@@ -2912,9 +2912,9 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
         first_step: bool = False) -> None:
     """v' = momentum v + (1 - dampening)(g + weight_decay p), without v g + weight_decay p; p' = p - lr v'; nesterov: p' = p - lr (g + weight_decay p + momentum v'), rounded once.
 
-    param: f16 bf16 f32, a list of arrays
-    grad: f16 bf16 f32, a list of arrays
-    velocity: f32, or None, a list of arrays
+    param: f16 bf16 f32 f64, a list of arrays
+    grad: f16 bf16 f32 f64, a list of arrays
+    velocity: f32 f64, or None, a list of arrays
     lr: the learning rate
     momentum: >= 0; 0: there is no velocity
     dampening: of the gradient in the velocity
@@ -2932,10 +2932,10 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
         step: int = 1) -> None:
     """m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g^2; c_i = 1 - beta_i^step; p' = p (1 - lr weight_decay) - lr (m' / c1) / (sqrt(v' / c2) + eps), rounded once.
 
-    param: f16 bf16 f32, a list of arrays
-    grad: f16 bf16 f32, a list of arrays
-    first_moment: f32, a list of arrays
-    second_moment: f32, a list of arrays
+    param: f16 bf16 f32 f64, a list of arrays
+    grad: f16 bf16 f32 f64, a list of arrays
+    first_moment: f32 f64, a list of arrays
+    second_moment: f32 f64, a list of arrays
     lr: the learning rate
     beta1: in [0, 1)
     beta2: in [0, 1)
@@ -3756,7 +3756,7 @@ def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_w
 def total_norm(x: Sequence[Any], *, p: float = 2.0) -> Any:
     """over all elements of all tensors, p = 1: sum of |x|; 2: sqrt(sum of x^2); inf: the greatest |x|, rounded once.
 
-    x: f16 bf16 f32, a list of arrays
+    x: f16 bf16 f32 f64, a list of arrays
     p: 1, 2 or inf
     Returned: out, an array of the same library.
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3767,7 +3767,7 @@ def total_norm(x: Sequence[Any], *, p: float = 2.0) -> Any:
 def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> Any:
     """grad min(1, max_norm / (N + 10^-6)), N total_norm of all gradients, not rounded; N, rounded once.
 
-    grad: f16 bf16 f32, a list of arrays
+    grad: f16 bf16 f32 f64, a list of arrays
     max_norm: >= 0, or inf
     p: of the norm: 1, 2 or inf
     Updated in place: grad.

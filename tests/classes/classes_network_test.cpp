@@ -172,7 +172,8 @@ void check_all(bool in_full) {
         if (turn || Op::row.kind == ops::family::optimizer) check(all, op, c, call, stream, narrow, type);
         if (turn && Op::row.kind == ops::family::norm) check_other_formats(all, op, c, call, stream, narrow, type);
       }
-      if (ops::is_statistic<Op> && stream % 4 == 1) check(all, op, c, call, stream, wide, dtype::f64);
+      constexpr bool has_wide = ops::is_statistic<Op> || Op::row.kind == ops::family::optimizer;
+      if (has_wide && stream % 4 == 1) check(all, op, c, call, stream, wide, dtype::f64);
       check(all, op, c, call, stream++, counted);
     }
     total += counted.outputs + narrow.outputs + wide.outputs;
