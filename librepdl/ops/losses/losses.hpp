@@ -667,8 +667,7 @@ REPDL_HD decided_value<T> evaluate_loss(const loss_constants& k, X... x) {
     return certify_as<T>(r.value, r.error + k.force);
   }
 }
-// What that leaves undecided.
-// With balls of at most Limbs limbs where the last tier has levels.
+// An attempt with balls of at most Limbs limbs.
 template <int Limbs, class Attempt>
 REPDL_HD decltype(auto) decide_by_levels_to(const Attempt& attempt, int last_tier_bits) {
   static_assert(Limbs == 32 || Limbs == 8);
@@ -699,6 +698,7 @@ struct bare_attempt {
     return {sign < 0 ? -size : size, sign == 1 || sign == -1};
   }
 };
+// What that leaves undecided; Limbs: where the last tier has levels. A body may decide by an integer formula of its own, `decide`.
 template <class Op>
 concept decides_itself = requires {
   &loss_body<Op>::decide;

@@ -68,7 +68,7 @@ struct loss_body<ops::binary_cross_entropy> {
     return !(x >= 0 && x <= 1) || !is_finite(t) || w != w || (x == 0 && t == 0) || (x == 1 && t == 1);
   }
   REPDL_HD static double special(const loss_constants&, double x, double t, double w) {
-    return x >= 0 && x <= 1 && is_finite(t) ? sign_or_special(w) * 0.0 : double_of(format<double>::nan);
+    return x >= 0 && x <= 1 && is_finite(t) ? as_factor(w) * 0.0 : double_of(format<double>::nan);
   }
   REPDL_HD static dd_ball<double> wide(const loss_constants&, double x, double t, double w) {
     using Ball = dd_ball<double>;
@@ -151,7 +151,7 @@ struct loss_body<ops::binary_cross_entropy_backward> {
   }
   REPDL_HD static double special(const loss_constants&, double g, double x, double t, double w) {
     const double d = is_finite(x) && is_finite(t) ? (x > t ? 1.0 : x < t ? -1.0 : 0.0) : x - t;
-    return sign_or_special(g) * sign_or_special(w) * d;
+    return as_factor(g) * as_factor(w) * d;
   }
   // g w x - g w t, of 10^12, over n; or over n (x - x^2), where x has bits 2^-92 to 1.
   REPDL_HD_CALL static double decide(const loss_constants& k, double g, double x, double t, double w) {
@@ -308,8 +308,8 @@ struct loss_body<ops::kl_div_backward> {
     return g == 0 || !is_finite(g) || !is_finite(t) || (k.c == 0 && t == 0);
   }
   REPDL_HD static double special(const loss_constants& k, double g, double, double t) {
-    if (k.c == 0) return -(sign_or_special(g) * sign_or_special(t));
-    return -(sign_or_special(g) * (t == -infinity ? 0.0 : is_finite(t) ? 1.0 : t));
+    if (k.c == 0) return -(as_factor(g) * as_factor(t));
+    return -(as_factor(g) * (t == -infinity ? 0.0 : is_finite(t) ? 1.0 : t));
   }
   REPDL_HD static dd_ball<double> wide(const loss_constants& k, double g, double, double t) {
     using Ball = dd_ball<double>;

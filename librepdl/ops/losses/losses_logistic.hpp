@@ -92,14 +92,11 @@ REPDL_HD dd_ball<double> wide_log_1p_exp(const dd_ball<double>& d) {
   const dd_ball<double> e = exponential(negated(d));
   return d.hi > 130 ? grown(e, 0x1p-180 * e.hi) : logarithm_1p(e);
 }
-// What factors say of a product's sign, zero, infinity or NaN: a number that is not 0 counts as 1.
-REPDL_HD double sign_or_special(double v) { return v == 0 || !is_finite(v) ? v : v < 0 ? -1.0 : 1.0; }
-
 template <>
 struct loss_body<ops::soft_margin_loss> {
   REPDL_HD static bool is_special(const loss_constants&, double x, double t) { return !is_finite(x) || !is_finite(t); }
   REPDL_HD static double special(const loss_constants&, double x, double t) {
-    const double z = sign_or_special(t) * sign_or_special(x);
+    const double z = as_factor(t) * as_factor(x);
     return z < 0 ? infinity : z > 0 ? 0.0 : z;
   }
   REPDL_HD static dd_ball<double> wide(const loss_constants&, double x, double t) {
@@ -147,12 +144,12 @@ struct loss_body<ops::soft_margin_loss> {
 template <>
 struct loss_body<ops::soft_margin_loss_backward> {
   REPDL_HD static bool is_special(const loss_constants&, double g, double x, double t) {
-    const double z = sign_or_special(t) * sign_or_special(x);
+    const double z = as_factor(t) * as_factor(x);
     return g == 0 || t == 0 || !is_finite(g) || !is_finite(t) || z != z || z == infinity;
   }
   REPDL_HD static double special(const loss_constants&, double g, double x, double t) {
-    const double product = -(sign_or_special(g) * sign_or_special(t));
-    const double z = sign_or_special(t) * sign_or_special(x);
+    const double product = -(as_factor(g) * as_factor(t));
+    const double z = as_factor(t) * as_factor(x);
     const bool beyond = z > 0 && !(is_finite(x) && is_finite(t));  // the factor is 0
     return z != z ? z : beyond ? product * 0.0 : product;
   }
@@ -245,16 +242,16 @@ struct loss_body<ops::binary_cross_entropy_with_logits> {
     return !is_finite(x) || !is_finite(t) || !is_finite(q) || w != w || is_zero(x, t, q);
   }
   REPDL_HD static double special(const loss_constants&, double x, double t, double w, double q) {
-    const double by = sign_or_special(w);
+    const double by = as_factor(w);
     if (x != x || t != t || w != w || q != q) return x + t + w + q;
     if (magnitude_of(x) == infinity) {
-      const double factor = by * (x > 0 ? sign_of_rest(t) : sign_or_special(q) * sign_or_special(t));
+      const double factor = by * (x > 0 ? sign_of_rest(t) : as_factor(q) * as_factor(t));
       return factor == 0 ? 0.0 : factor * infinity;
     }
     if (is_finite(t) && is_finite(q)) return by * 0.0;
     const double more = is_finite(q) ? signed_as(1, q - 1.0) : q;
-    const double c = more * sign_or_special(t);
-    return by * (is_finite(t) ? c : (1.0 - t) * sign_or_special(x) + c);
+    const double c = more * as_factor(t);
+    return by * (is_finite(t) ? c : (1.0 - t) * as_factor(x) + c);
   }
   REPDL_HD static dd_ball<double> wide(const loss_constants&, double x, double t, double w, double q) {
     using Ball = dd_ball<double>;
@@ -320,15 +317,15 @@ struct loss_body<ops::binary_cross_entropy_with_logits_backward> {
     return x == 0 ? is_balanced(t, -q) : t == 1 && q == 0;
   }
   REPDL_HD static bool is_special(const loss_constants&, double g, double x, double t, double w, double q) {
-    const double product = sign_or_special(g) * sign_or_special(w);
+    const double product = as_factor(g) * as_factor(w);
     return product != product || x != x || !is_finite(t) || !is_finite(q) || is_zero(x, t, q);
   }
   REPDL_HD static double special(const loss_constants&, double g, double x, double t, double w, double q) {
-    const double product = sign_or_special(g) * sign_or_special(w);
+    const double product = as_factor(g) * as_factor(w);
     if (x != x || t != t || q != q) return x + t + q;
     if (is_finite(t) && is_finite(q)) return product * 0.0;
     const double rising = x == -infinity ? 0.0 : 1.0, falling = x == infinity ? 0.0 : 1.0;
-    return product * (sign_of_rest(t) * rising - sign_or_special(q) * sign_or_special(t) * falling);
+    return product * (sign_of_rest(t) * rising - as_factor(q) * as_factor(t) * falling);
   }
   REPDL_HD static dd_ball<double> wide(const loss_constants& k, double g, double x, double t, double w, double q) {
     using Ball = dd_ball<double>;

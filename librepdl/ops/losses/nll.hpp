@@ -23,7 +23,7 @@
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/formula.hpp"
 #include "librepdl/num/sums.hpp"
-#include "librepdl/ops/elementwise/body.hpp"
+#include "librepdl/ops/elementwise/binary64.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
@@ -46,8 +46,7 @@ REPDL_HD T nll_product(double a, double w) {
 }
 // RN(-g w / total).
 REPDL_HD double wide_nll_quotient(double g, double w, double total) {
-  const auto sign_or_special = [](double v) { return v == 0 || !is_finite(v) ? v : v < 0 ? -1.0 : 1.0; };
-  const double special = -(sign_or_special(g) * sign_or_special(w)) / sign_or_special(total);
+  const double special = -(as_factor(g) * as_factor(w)) / as_factor(total);
   if (special == 0 || !is_finite(special)) return narrow<double>(special);
   const integral_parts a = decompose(g), b = decompose(w), c = decompose(total);
   fixed_point<0, 2> product, divisor;
