@@ -11,7 +11,7 @@ from registry import ROWS
 
 # No float64 yet. A function that takes it is no longer here.
 WITHOUT = set("""
-    erfinv matmul conv2d conv2d_grad_input conv2d_grad_weight conv2d_grad_bias
+    erfinv conv2d conv2d_grad_input conv2d_grad_weight conv2d_grad_bias
     softmax log_softmax logsumexp softmax_backward log_softmax_backward logsumexp_backward
     cross_entropy cross_entropy_backward cross_entropy_probabilities cross_entropy_probabilities_backward
     layer_norm layer_norm_backward layer_norm_weight_backward rms_norm rms_norm_backward rms_norm_weight_backward
@@ -45,6 +45,8 @@ def call(row, convert):
     if row["name"].startswith("nll_loss"):  # at targets, the classes of two rows
         two = {"targets": np.int64([0, 1]), "x": x.reshape(2, 2), "weight": x[:2], "g": x[:2], "total_weight": np.asarray(x[0])}
         return function(*(convert(two[i["name"]]) for i in row["inputs"]), reduction="none")
+    if row["name"] == "matmul":
+        x = x.reshape(2, 2)
     operands = [convert(x < 0.5 if i["types"] == ["bool"] else x) for i in row["inputs"]]
     if any(a["name"] == "reduction" for a in row["attributes"]):
         return function(*operands, reduction="none")
