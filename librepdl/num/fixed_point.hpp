@@ -336,6 +336,53 @@ REPDL_HD T round_root(const Sum& s) {
   return rounded<T>(root_to_odd(round_to_odd(nearest, static_cast<double>(rest.sign()))));
 }
 
+// The first bits of n / d, n >= 0, d > 0 below half of what its words hold, with an even exponent: a bit at a time.
+template <class Dividend, class Divisor>
+REPDL_HD first_bits first_bits_of_quotient(const Dividend& n, const Divisor& d) {
+  first_bits q = {0, 0, false, 0};
+  int at = 64 * Dividend::words - 1;
+  while (at >= 0 && n.word(at >> 6) == 0) at -= 64;
+  if (at < 0) return q;
+  std::uint64_t rest[Divisor::words] = {};
+  for (int bits = 0;; --at) {
+    std::uint64_t in = at < 0 ? 0 : n.word(at >> 6) >> (at & 63) & 1;
+    bool fits = true;  // rest >= d, of what the words so far say
+    for (int i = 0; i < Divisor::words; ++i) {
+      const std::uint64_t word = rest[i] << 1 | in;
+      in = rest[i] >> 63;
+      rest[i] = word;
+      fits = word > d.word(i) || (word == d.word(i) && fits);
+    }
+    std::uint64_t carry = 1;  // a - b = a + ~b + 1
+    for (int i = 0; fits && i < Divisor::words; ++i) rest[i] = add_carry(rest[i], ~d.word(i), &carry);
+    q.high = q.high << 1 | q.low >> 63;
+    q.low = q.low << 1 | static_cast<std::uint64_t>(fits);
+    bits += bits != 0 || fits ? 1 : 0;
+    q.exponent = Dividend::lsb - Divisor::lsb + at;
+    if (bits == 128 || (bits == 127 && (q.exponent & 1) == 0)) break;
+  }
+  for (int i = 0; i < Divisor::words; ++i) q.cut |= rest[i] != 0;
+  for (int i = 0; 64 * i < at; ++i) q.cut |= (64 * (i + 1) <= at ? n.word(i) : n.word(i) << (64 - (at & 63))) != 0;
+  return q;
+}
+
+// RN_T((-1)^negative a 2^power); 0 is +0.
+template <class T>
+REPDL_HD T round_first_bits(const first_bits& a, bool negative = false, int power = 0) {
+  if (a.high == 0) return T{};
+  const int shift = leading_zeros(a.high);  // 0 or 1
+  const std::uint64_t top = shift == 0 ? a.high : a.high << 1 | a.low >> 63;
+  const auto below = static_cast<std::uint64_t>(a.cut || a.low << shift != 0);
+  return from_bits<T>(round_leading<T>(negative, top, below, a.exponent + (127 - shift + power)));
+}
+// RN_T(2^power n / d) of any n, and a d > 0 as above.
+template <class T, class Dividend, class Divisor>
+REPDL_HD T round_quotient(Dividend n, const Divisor& d, int power = 0) {
+  const bool negative = n.negative();
+  if (negative) n.negate();
+  return round_first_bits<T>(first_bits_of_quotient(n, d), negative, power);
+}
+
 // The terms that fixed_point cannot hold (contract, section 3, rule 1).
 struct special_terms {
   bool nan = false;

@@ -55,9 +55,10 @@ using dtype_set = unsigned;
 constexpr dtype_set one(dtype t) { return 1u << static_cast<unsigned>(t); }
 inline constexpr dtype_set F32 = one(dtype::f32);
 inline constexpr dtype_set NARROW = one(dtype::f16) | one(dtype::bf16) | F32;
-inline constexpr dtype_set FLOATS = NARROW | one(dtype::f64);
+inline constexpr dtype_set F64 = one(dtype::f64);
+inline constexpr dtype_set FLOATS = NARROW | F64;
 /// Of what is kept beside operands of FLOATS: f32, beside f64 f64 (state_format).
-inline constexpr dtype_set STATES = F32 | one(dtype::f64);
+inline constexpr dtype_set STATES = F32 | F64;
 inline constexpr dtype_set I64 = one(dtype::i64);
 inline constexpr dtype_set BOOL = one(dtype::boolean);
 inline constexpr dtype_set I32 = one(dtype::i32);

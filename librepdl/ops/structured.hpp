@@ -442,51 +442,51 @@ struct dropout_backward : gradient<op_id::dropout_backward, dropout_attrs> {
 };
 
 // Losses: operands of one format, which broadcast; a gradient is one of x, of the broadcast shape.
-template <op_id Id, class Attrs>
+template <op_id Id, class Attrs, dtype_set Formats = NARROW>
 struct loss_of_x_t : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"x", NARROW}, {"t", NARROW}};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {{"x", Formats}, {"t", Formats}};
+  static constexpr operand out[] = {{"out", Formats}};
 };
-template <op_id Id, class Attrs>
+template <op_id Id, class Attrs, dtype_set Formats = NARROW>
 struct loss_gradient : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"t", NARROW}};
-  static constexpr operand out[] = {{"grad_x", NARROW}};
+  static constexpr operand in[] = {{"g", Formats}, {"x", Formats}, {"t", Formats}};
+  static constexpr operand out[] = {{"grad_x", Formats}};
 };
-struct mse_loss : loss_of_x_t<op_id::mse_loss, loss_options> {
+struct mse_loss : loss_of_x_t<op_id::mse_loss, loss_options, FLOATS> {
   static constexpr std::string_view formula = "(x - t)^2 per element; their mean, sum, or each";
 };
-struct l1_loss : loss_of_x_t<op_id::l1_loss, loss_options> {
+struct l1_loss : loss_of_x_t<op_id::l1_loss, loss_options, FLOATS> {
   static constexpr std::string_view formula = "|x - t| per element; their mean, sum, or each";
 };
-struct smooth_l1_loss : loss_of_x_t<op_id::smooth_l1_loss, smooth_l1_loss_options> {
+struct smooth_l1_loss : loss_of_x_t<op_id::smooth_l1_loss, smooth_l1_loss_options, FLOATS> {
   static constexpr std::string_view formula =
       "d = x - t: |d| < beta ? d^2 / (2 beta) : |d| - beta / 2 per element; their mean, sum, or each";
 };
-struct huber_loss : loss_of_x_t<op_id::huber_loss, huber_loss_options> {
+struct huber_loss : loss_of_x_t<op_id::huber_loss, huber_loss_options, FLOATS> {
   static constexpr std::string_view formula =
       "d = x - t: |d| <= delta ? d^2 / 2 : delta (|d| - delta / 2) per element; their mean, sum, or each";
 };
-struct mse_loss_backward : loss_gradient<op_id::mse_loss_backward, loss_options> {
+struct mse_loss_backward : loss_gradient<op_id::mse_loss_backward, loss_options, FLOATS> {
   static constexpr std::string_view formula = "2 g (x - t), / elements for mean";
 };
-struct l1_loss_backward : loss_gradient<op_id::l1_loss_backward, loss_options> {
+struct l1_loss_backward : loss_gradient<op_id::l1_loss_backward, loss_options, FLOATS> {
   static constexpr std::string_view formula = "x > t ? g : x < t ? -g : +0, / elements for mean";
 };
-struct smooth_l1_loss_backward : loss_gradient<op_id::smooth_l1_loss_backward, smooth_l1_loss_options> {
+struct smooth_l1_loss_backward : loss_gradient<op_id::smooth_l1_loss_backward, smooth_l1_loss_options, FLOATS> {
   static constexpr std::string_view formula =
       "d = x - t: |d| < beta ? g d / beta : d > 0 ? g : d < 0 ? -g : +0, / elements for mean";
 };
-struct huber_loss_backward : loss_gradient<op_id::huber_loss_backward, huber_loss_options> {
+struct huber_loss_backward : loss_gradient<op_id::huber_loss_backward, huber_loss_options, FLOATS> {
   static constexpr std::string_view formula =
       "d = x - t: |d| <= delta ? g d : d > 0 ? g delta : -g delta, / elements for mean";
 };
 
-struct soft_margin_loss : loss_of_x_t<op_id::soft_margin_loss, loss_options> {
+struct soft_margin_loss : loss_of_x_t<op_id::soft_margin_loss, loss_options, FLOATS> {
   static constexpr std::string_view formula = "ln(1 + e^(-t x)) per element; their mean, sum, or each";
 };
-struct soft_margin_loss_backward : loss_gradient<op_id::soft_margin_loss_backward, loss_options> {
+struct soft_margin_loss_backward : loss_gradient<op_id::soft_margin_loss_backward, loss_options, FLOATS> {
   static constexpr std::string_view formula = "-g t / (1 + e^(t x)), / elements for mean";
 };
 
@@ -497,15 +497,15 @@ struct binary_cross_entropy_with_logits : operation<op_id::binary_cross_entropy_
       "sum, or each";
   using attrs = binary_cross_entropy_with_logits_options;
   static constexpr operand in[] = {
-      {"x", NARROW}, {"t", NARROW}, {"weight", NARROW, true}, {"pos_weight", NARROW, true}};
-  static constexpr operand out[] = {{"out", NARROW}};
+      {"x", FLOATS}, {"t", FLOATS}, {"weight", FLOATS, true}, {"pos_weight", FLOATS, true}};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 struct binary_cross_entropy_with_logits_backward : operation<op_id::binary_cross_entropy_with_logits_backward> {
   static constexpr std::string_view formula = "g w ((1 - t) / (1 + e^-x) - q t / (1 + e^x)), / elements for mean";
   using attrs = binary_cross_entropy_with_logits_options;
   static constexpr operand in[] = {
-      {"g", NARROW}, {"x", NARROW}, {"t", NARROW}, {"weight", NARROW, true}, {"pos_weight", NARROW, true}};
-  static constexpr operand out[] = {{"grad_x", NARROW}};
+      {"g", FLOATS}, {"x", FLOATS}, {"t", FLOATS}, {"weight", FLOATS, true}, {"pos_weight", FLOATS, true}};
+  static constexpr operand out[] = {{"grad_x", FLOATS}};
 };
 struct binary_cross_entropy : operation<op_id::binary_cross_entropy> {
   static constexpr std::string_view formula =
@@ -513,24 +513,24 @@ struct binary_cross_entropy : operation<op_id::binary_cross_entropy> {
       "or "
       "each";
   using attrs = binary_cross_entropy_options;
-  static constexpr operand in[] = {of(domain::probabilities, {"x", NARROW}), of(domain::probabilities, {"t", NARROW}),
-                                   of(domain::probabilities, {"weight", NARROW, true})};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {of(domain::probabilities, {"x", FLOATS}), of(domain::probabilities, {"t", FLOATS}),
+                                   of(domain::probabilities, {"weight", FLOATS, true})};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 struct binary_cross_entropy_backward : operation<op_id::binary_cross_entropy_backward> {
   static constexpr std::string_view formula = "g w (x - t) / max(x (1 - x), 10^-12), / elements for mean";
   using attrs = binary_cross_entropy_options;
-  static constexpr operand in[] = {of(domain::probabilities, {"g", NARROW}), of(domain::probabilities, {"x", NARROW}),
-                                   of(domain::probabilities, {"t", NARROW}),
-                                   of(domain::probabilities, {"weight", NARROW, true})};
-  static constexpr operand out[] = {{"grad_x", NARROW}};
+  static constexpr operand in[] = {of(domain::probabilities, {"g", FLOATS}), of(domain::probabilities, {"x", FLOATS}),
+                                   of(domain::probabilities, {"t", FLOATS}),
+                                   of(domain::probabilities, {"weight", FLOATS, true})};
+  static constexpr operand out[] = {{"grad_x", FLOATS}};
 };
-struct kl_div : loss_of_x_t<op_id::kl_div, kl_div_options> {
-  static constexpr operand in[] = {of(domain::probabilities, {"x", NARROW}), of(domain::probabilities, {"t", NARROW})};
+struct kl_div : loss_of_x_t<op_id::kl_div, kl_div_options, FLOATS> {
+  static constexpr operand in[] = {of(domain::probabilities, {"x", FLOATS}), of(domain::probabilities, {"t", FLOATS})};
   static constexpr std::string_view formula =
       "t (ln t - x), with log_target e^t (t - x), per element; their mean, sum, sum over samples (batchmean), or each";
 };
-struct kl_div_backward : loss_gradient<op_id::kl_div_backward, kl_div_options> {
+struct kl_div_backward : loss_gradient<op_id::kl_div_backward, kl_div_options, FLOATS> {
   static constexpr std::string_view formula =
       "-g t, with log_target -g e^t, / elements for mean, / samples for batchmean";
 };
@@ -541,15 +541,15 @@ struct nll_loss : operation<op_id::nll_loss> {
       "-weight_target * x_target per row; their sum / sum of weight_target (mean), their sum, or each; the sum of "
       "weight_target";
   using attrs = nll_loss_options;
-  static constexpr operand in[] = {{"x", NARROW}, {"targets", I64, false, extent::rows}, along("weight")};
-  static constexpr operand out[] = {{"out", NARROW}, {"total_weight", F32, true}};
+  static constexpr operand in[] = {{"x", FLOATS}, {"targets", I64, false, extent::rows}, along("weight", FLOATS)};
+  static constexpr operand out[] = {{"out", FLOATS}, {"total_weight", F32 | F64, true}};
 };
 struct nll_loss_backward : operation<op_id::nll_loss_backward> {
   static constexpr std::string_view formula = "-g * weight_i at i = target, / total_weight for mean; +0 elsewhere";
   using attrs = nll_loss_options;
   static constexpr operand in[] = {
-      {"g", NARROW}, {"x", NARROW}, {"targets", I64}, {"weight", NARROW, true}, {"total_weight", F32, true}};
-  static constexpr operand out[] = {{"grad_x", NARROW}};
+      {"g", FLOATS}, {"x", FLOATS}, {"targets", I64}, {"weight", FLOATS, true}, {"total_weight", F32 | F64, true}};
+  static constexpr operand out[] = {{"grad_x", FLOATS}};
 };
 
 // Sums to places that indices give. A place that no index names keeps the bits that it had.

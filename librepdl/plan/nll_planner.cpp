@@ -16,6 +16,9 @@ sizes check_nll(std::string_view op, const const_tensor_view& x, const const_ten
   return a.reduction == reduction::none ? rows : sizes{};
 }
 
+// Of the sum of the weights.
+dtype type_of_weights(dtype x) { return x == dtype::f64 ? dtype::f64 : dtype::f32; }
+
 // What both have.
 nll_plan plan_of(ops::op_id op, const const_tensor_view& x, const const_tensor_view& targets,
                  const const_tensor_view& weight, int axis, const nll_loss_options& a) {
@@ -49,7 +52,7 @@ void set_space(nll_plan& p, loop_axes& l, int sorted_by) {
 specs infer_nll_loss(inputs in, const nll_loss_options& a) {
   specs both;
   both.push_back({in[0].type(), check_nll("nll_loss", in[0], in[1], operand(in, 2), a)});
-  both.push_back({dtype::f32, {}});
+  both.push_back({type_of_weights(in[0].type()), {}});
   return both;
 }
 
@@ -64,6 +67,10 @@ tensor_spec infer_nll_loss_backward(inputs in, const nll_loss_options& a) {
   if (total && total.rank() != 0) {
     fail(error_site::operand_rank, op, "total_weight", "rank 0", "rank " + std::to_string(total.rank()));
   }
+  if (total && total.type() != type_of_weights(in[1].type())) {
+    fail(error_site::operand_dtype, op, "total_weight", std::string(name_of(type_of_weights(in[1].type()))),
+         name_of(total.type()));
+  }
   return {in[1].type(), in[1].shape()};
 }
 
@@ -74,7 +81,7 @@ nll_plan make_nll_loss(inputs in, outputs out, const nll_loss_options& a) {
   p.x = in[0].data();
   p.class_stride = in[0].strides()[axis];
   p.out = out[0].data();
-  p.total_weight = out[1] ? static_cast<float*>(out[1].data()) : nullptr;
+  p.total_weight = out[1] ? out[1].data() : nullptr;
   loop_axes samples;
   int row = 0;
   for (int i = 0; i < in[0].rank(); ++i) {
@@ -92,7 +99,7 @@ nll_plan make_nll_loss_backward(inputs in, const tensor_view& out, const nll_los
   nll_plan p = plan_of(ops::op_id::nll_loss_backward, in[1], in[2], operand(in, 3), axis, a);
   p.each = true;
   p.x = in[0].data();
-  p.total = a.reduction == reduction::mean ? static_cast<const float*>(in[4].data()) : nullptr;
+  p.total = a.reduction == reduction::mean ? in[4].data() : nullptr;
   p.out = out.data();
   const bool has_axes = a.reduction == reduction::none;
   loop_axes elements;

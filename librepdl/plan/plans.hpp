@@ -308,11 +308,11 @@ struct nll_plan {
   axes target_stride;
   const void* weight;  // null: ones
   std::int64_t weight_stride;
-  const float* total;  // what gradients are divided by; null: nothing
-  axes class_of;       // of gradients
+  const void* total;  // what gradients are divided by, of num::nll_weight; null: nothing
+  axes class_of;      // of gradients
   void* out;
   axes out_stride;
-  float* total_weight;  // nll_loss: the sum of the weights, or null
+  void* total_weight;  // nll_loss: the sum of the weights, likewise, or null
 
   bool has_sums() const noexcept { return !each || total_weight != nullptr; }
 };

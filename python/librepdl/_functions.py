@@ -2951,9 +2951,9 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
 def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     """(x - t)^2 per element; their mean, sum, or each, rounded once.
 
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -2964,9 +2964,9 @@ def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
 def l1_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     """|x - t| per element; their mean, sum, or each, rounded once.
 
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -2977,9 +2977,9 @@ def l1_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
 def smooth_l1_loss(x: A, t: A, reduction: str = "mean", beta: float = 1.0, *, out: A | None = None) -> A:
     """d = x - t: |d| < beta ? d^2 / (2 beta) : |d| - beta / 2 per element; their mean, sum, or each, rounded once.
 
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -2991,9 +2991,9 @@ def smooth_l1_loss(x: A, t: A, reduction: str = "mean", beta: float = 1.0, *, ou
 def huber_loss(x: A, t: A, reduction: str = "mean", delta: float = 1.0, *, out: A | None = None) -> A:
     """d = x - t: |d| <= delta ? d^2 / 2 : delta (|d| - delta / 2) per element; their mean, sum, or each, rounded once.
 
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3005,10 +3005,10 @@ def huber_loss(x: A, t: A, reduction: str = "mean", delta: float = 1.0, *, out: 
 def mse_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     """2 g (x - t), / elements for mean, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3019,10 +3019,10 @@ def mse_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | Non
 def l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     """x > t ? g : x < t ? -g : +0, / elements for mean, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3033,10 +3033,10 @@ def l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None
 def smooth_l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", beta: float = 1.0, *, out: A | None = None) -> A:
     """d = x - t: |d| < beta ? g d / beta : d > 0 ? g : d < 0 ? -g : +0, / elements for mean, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3048,10 +3048,10 @@ def smooth_l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", beta: flo
 def huber_loss_backward(g: A, x: A, t: A, reduction: str = "mean", delta: float = 1.0, *, out: A | None = None) -> A:
     """d = x - t: |d| <= delta ? g d : d > 0 ? g delta : -g delta, / elements for mean, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3063,9 +3063,9 @@ def huber_loss_backward(g: A, x: A, t: A, reduction: str = "mean", delta: float 
 def soft_margin_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     """ln(1 + e^(-t x)) per element; their mean, sum, or each, rounded once.
 
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -3076,10 +3076,10 @@ def soft_margin_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = Non
 def soft_margin_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     """-g t / (1 + e^(t x)), / elements for mean, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -3091,11 +3091,11 @@ def binary_cross_entropy_with_logits(x: A, t: A, weight: A | None = None, pos_we
         reduction: str = "mean", *, out: A | None = None) -> A:
     """w ((1 - t) x + (1 + (q - 1) t) ln(1 + e^-x)) per element, w = weight, q = pos_weight, 1 where absent; their mean, sum, or each, rounded once.
 
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    weight: f16 bf16 f32, or None
-    pos_weight: f16 bf16 f32, or None
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    weight: f16 bf16 f32 f64, or None
+    pos_weight: f16 bf16 f32 f64, or None
+    out: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -3107,12 +3107,12 @@ def binary_cross_entropy_with_logits_backward(g: A, x: A, t: A, weight: A | None
         reduction: str = "mean", *, out: A | None = None) -> A:
     """g w ((1 - t) / (1 + e^-x) - q t / (1 + e^x)), / elements for mean, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    weight: f16 bf16 f32, or None
-    pos_weight: f16 bf16 f32, or None
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    weight: f16 bf16 f32 f64, or None
+    pos_weight: f16 bf16 f32 f64, or None
+    grad_x: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -3123,10 +3123,10 @@ def binary_cross_entropy_with_logits_backward(g: A, x: A, t: A, weight: A | None
 def binary_cross_entropy(x: A, t: A, weight: A | None = None, reduction: str = "mean", *, out: A | None = None) -> A:
     """w (t min(-ln x, 100) + (1 - t) min(-ln(1 - x), 100)) per element, w = weight, 1 where absent; their mean, sum, or each, rounded once.
 
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    weight: f16 bf16 f32, or None
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    weight: f16 bf16 f32 f64, or None
+    out: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -3138,11 +3138,11 @@ def binary_cross_entropy_backward(g: A, x: A, t: A, weight: A | None = None, red
         out: A | None = None) -> A:
     """g w (x - t) / max(x (1 - x), 10^-12), / elements for mean, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    weight: f16 bf16 f32, or None
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    weight: f16 bf16 f32 f64, or None
+    grad_x: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3153,9 +3153,9 @@ def binary_cross_entropy_backward(g: A, x: A, t: A, weight: A | None = None, red
 def kl_div(x: A, t: A, reduction: str = "mean", log_target: bool = False, *, out: A | None = None) -> A:
     """t (ln t - x), with log_target e^t (t - x), per element; their mean, sum, sum over samples (batchmean), or each, rounded once.
 
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements; batchmean: the sum over the size of the first axis
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
@@ -3167,10 +3167,10 @@ def kl_div(x: A, t: A, reduction: str = "mean", log_target: bool = False, *, out
 def kl_div_backward(g: A, x: A, t: A, reduction: str = "mean", log_target: bool = False, *, out: A | None = None) -> A:
     """-g t, with log_target -g e^t, / elements for mean, / samples for batchmean, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    t: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    t: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements; batchmean: the sum over the size of the first axis
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
@@ -3721,10 +3721,10 @@ def nll_loss(x: A, targets: Any, weight: A | None = None, axis: int | None = Non
         ignore_index: int = -100, *, out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
     """-weight_target * x_target per row; their sum / sum of weight_target (mean), their sum, or each; the sum of weight_target, rounded once.
 
-    x: f16 bf16 f32
+    x: f16 bf16 f32 f64
     targets: i64
-    weight: f16 bf16 f32, or None
-    out: f16 bf16 f32
+    weight: f16 bf16 f32 f64, or None
+    out: f16 bf16 f32 f64
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows not ignored
     ignore_index: rows with this target take no part
@@ -3738,12 +3738,12 @@ def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_w
         axis: int | None = None, reduction: str = "mean", ignore_index: int = -100, *, out: A | None = None) -> A:
     """-g * weight_i at i = target, / total_weight for mean; +0 elsewhere, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
     targets: i64
-    weight: f16 bf16 f32, or None
-    total_weight: f32, or None
-    grad_x: f16 bf16 f32
+    weight: f16 bf16 f32 f64, or None
+    total_weight: f32 f64, or None
+    grad_x: f16 bf16 f32 f64
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows not ignored
     ignore_index: rows with this target take no part

@@ -12,10 +12,10 @@
 namespace repdl::reference {
 namespace {
 
-/// From here on e^-d is of no size that counts, only of a sign: below 2^-8000, beside multiples of 2^-800.
+/// From here on e^-d is of no size that counts, only of a sign: below 2^-8000, beside multiples of 2^-4300.
 constexpr long far_exponent = 6000;
 /// e^d overflows, whatever it is multiplied by and whatever is beside it.
-constexpr long overflowing = 1000;
+constexpr long overflowing = 3000;
 
 /// part, and where there is no enclosure `rest`, the sign of what is left out; else a transcendental number.
 struct real {
@@ -112,13 +112,13 @@ struct combination {
     }
     // The sign of a sum of exponentials, by the greatest.
     const auto sign_of = [](const std::map<mpq_class, mpq_class>& of) {
-      const interval sum = sum_of(function::exponential, of, of.begin()->first, 3000);
-      if (mpfr_cmp_si_2exp(sum.lo(), 1, -1000) > 0) return 1;
-      if (mpfr_cmp_si_2exp(sum.hi(), -1, -1000) < 0) return -1;
+      const interval sum = sum_of(function::exponential, of, of.begin()->first, 12000);
+      if (mpfr_cmp_si_2exp(sum.lo(), 1, -6000) > 0) return 1;
+      if (mpfr_cmp_si_2exp(sum.hi(), -1, -6000) < 0) return -1;
       throw std::logic_error("reference: the sign of exponentials");
     };
     if (f == function::exponential && terms.begin()->first < -overflowing) {
-      r.part = power_of_two(1000) * sign_of(terms);
+      r.part = power_of_two(3000) * sign_of(terms);
       return r;
     }
     std::map<mpq_class, mpq_class> near, tiny;

@@ -7,8 +7,9 @@
 namespace repdl::reference {
 namespace {
 
-/// From here on e^-|z| is of no size that counts, only of a sign: below 2^-8000, beside multiples of 2^-298.
+/// From here on e^-|z| is of no size that counts, only of a sign: below 2^-8000, beside multiples of 2^-2148.
 constexpr long far_product = 6000;
+constexpr int tiny_power = -8000;
 
 rounded_loss special(dtype t, std::uint64_t bits) { return {bits, outcome_of_pattern(t, bits)}; }
 
@@ -63,7 +64,7 @@ struct total {
           },
           &r.where);
     } else if (tiny) {
-      r.bits = round_beside(t, (part + power_of_two(-400)) / n, part / n, &r.where);
+      r.bits = round_beside(t, (part + power_of_two(tiny_power)) / n, part / n, &r.where);
     } else {
       r.bits = round_exact(t, part / n, &r.where);
     }
@@ -81,7 +82,7 @@ rounded_loss gradient(dtype t, std::uint64_t g, std::uint64_t x, std::uint64_t t
   if (gt.infinite) return special(t, beyond ? nan_bits(t) : infinity_bits(t, negative));
   if (gt.value == 0 || beyond) return special(t, zero_bits(t, negative));
   const mpq_class whole = -gt.value / n;
-  const mpq_class toward = power_of_two(-400) * (negative ? -1 : 1) / n;
+  const mpq_class toward = power_of_two(tiny_power) * (negative ? -1 : 1) / n;
   rounded_loss r{};
   if (z.infinite) {
     r.bits = round_exact(t, whole, &r.where);

@@ -55,7 +55,7 @@ std::vector<array> nll_loss(const std::vector<array>& in, const attributes& attr
   const array &x = in.at(0), &weight = operand_or_none(in, 2);
   const problem p(x, in.at(1), attrs);
   const bool each = p.reduction == "none";
-  array out(x.type, each ? in[1].shape : shape_list{}), total(dtype::f32, {});
+  array out(x.type, each ? in[1].shape : shape_list{}), total(x.type == dtype::f64 ? dtype::f64 : dtype::f32, {});
   element sum = element::zero(), weights = element::zero();
   for (std::size_t i = 0; i < p.samples(); ++i) {
     element w = element::nan(), l = element::nan();

@@ -2,6 +2,7 @@
 // times the derivative: d = x - t is a number, or the half of one, with few bits. Of a sum or mean the other elements are 0, or
 // tiny beside one.
 #include <array>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -50,11 +51,15 @@ class pairs {
       // A square of p + 1 bits, or p + 1 bits.
       const bool square = square_ || (either_ && w_.flip());
       std::uint64_t m = odd_of(f.precision + 1, w_);
-      if (square) {  // odd, m^2 in [2^p, 2^(p + 1))
-        std::uint64_t least = 1;
-        while (least * least >> f.precision == 0) ++least;
-        std::uint64_t end = least;
-        while (end * end >> (f.precision + 1) == 0) ++end;
+      if (square) {                                    // odd, m^2 in [2^p, 2^(p + 1))
+        const auto root_above = [](std::uint64_t v) {  // the least whose square is v or more
+          auto r = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(v)));
+          while (r * r >= v) --r;
+          while (r * r < v) ++r;
+          return r;
+        };
+        const std::uint64_t least = root_above(std::uint64_t{1} << f.precision);
+        const std::uint64_t end = root_above(std::uint64_t{2} << f.precision);
         m = (least + w_.below(static_cast<std::uint32_t>(end - least))) | 1;
         if (m >= end) m -= 2;
       }

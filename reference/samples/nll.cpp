@@ -15,6 +15,7 @@ namespace {
 
 using enum sample_class;
 using std::int64_t;
+using std::uint32_t;
 using std::uint64_t;
 
 class nll_maker {
@@ -30,8 +31,8 @@ class nll_maker {
     array a(dtype::i64, shape);
     const bool odd = !plain && (keep_ || w_.below(4) == 0);
     for (std::size_t i = 0; i < static_cast<std::size_t>(a.count()); ++i) {
-      int64_t v = classes == 0 ? ignored : static_cast<int64_t>(w_.below(static_cast<std::uint32_t>(classes)));
-      const std::uint32_t u = w_.below(64);
+      int64_t v = classes == 0 ? ignored : static_cast<int64_t>(w_.below(static_cast<uint32_t>(classes)));
+      const uint32_t u = w_.below(64);
       if (u < 4 && !plain) v = ignored;
       if (u == 63 && odd) v = w_.flip() ? classes : -1 - static_cast<int64_t>(w_.below(3));
       a.set(i, static_cast<uint64_t>(v));
@@ -54,13 +55,14 @@ class nll_maker {
     }
     return tame(sample(c_ == single_nonfinite && w_.below(8) != 0 ? normal_range : c_, t_, w_));
   }
-  uint64_t total() {
+  /// Of f32, or of f64.
+  uint64_t total(dtype t) {
     if (aims()) {
       const int e = w_.between(-2, 2);
-      return exact_pattern(dtype::f32, w_.flip(), divisor_, e);
+      return exact_pattern(t, w_.flip(), divisor_, e);
     }
-    if (w_.below(8) == 0) return detail::special32(w_);
-    return sample(w_.flip() ? normal_range : c_, dtype::f32, w_);
+    if (w_.below(8) == 0) return special(t);
+    return sample(w_.flip() ? normal_range : c_, t, w_);
   }
   /// The other factor for class k's weight (1: none).
   uint64_t element(std::size_t k, bool weighted) {
@@ -130,6 +132,13 @@ class nll_maker {
   }
 
  private:
+  uint64_t special(dtype t) {
+    if (t == dtype::f32) return detail::special32(w_);
+    const uint32_t kind = w_.below(3);
+    const bool negative = w_.flip();
+    return kind == 0 ? zero_bits(t, negative) : kind == 1 ? infinity_bits(t, negative) : nan_bits(t);
+  }
+
   sample_class c_;
   dtype t_;
   const format& f_;
@@ -174,8 +183,9 @@ std::vector<array> fill_nll(const std::string& op, sample_class c, dtype t, cons
     std::vector<array> in{g, x, targets};
     if (shapes.size() > 3) in.push_back(weight);
     if (shapes.size() > 4) {
-      in.push_back(shapes[4] == absent_shape ? array::none() : array(dtype::f32, {}));
-      if (!in[4].absent()) in[4].set(0, make.total());
+      const dtype total = t == dtype::f64 ? t : dtype::f32;
+      in.push_back(shapes[4] == absent_shape ? array::none() : array(total, {}));
+      if (!in[4].absent()) in[4].set(0, make.total(total));
     }
     return in;
   }

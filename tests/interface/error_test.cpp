@@ -951,6 +951,11 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] {
          nll_loss_backward(o.ctx, o.vx({}), o.vy({3, 2}), {o.i.data(), {3}}, o.vo({3, 2}), {}, o.vx({1}));
        }},
+      {error_site::operand_dtype, "nll_loss_backward", "total_weight",
+       [&] {
+         nll_loss_backward(o.ctx, o.vx({}), o.vy({3, 2}), {o.i.data(), {3}}, o.vo({3, 2}), {},
+                           const_tensor_view(o.d.data(), dtype::f64, {}));
+       }},
       {error_site::operand_dtype, "scatter_add", "source",
        [&] {
          scatter_add(o.ctx, o.vx({3}), {o.i.data(), {3}}, {o.x.data(), dtype::f16, {3}}, o.vo({3}));

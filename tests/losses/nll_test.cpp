@@ -59,7 +59,7 @@ void check_classes(const std::string& op, const std::string& reduction, int roun
   std::uint64_t seed = 0;
   for (int round = 0; round < rounds; ++round) {
     for (const nll_call& c : calls) {
-      for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32}) {
+      for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32, dtype::f64}) {
         for (const sample_class k : reference::element_classes) {
           attributes attrs = c.attrs;
           attrs.push_back({"reduction", reduction});

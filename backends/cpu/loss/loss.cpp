@@ -2,6 +2,7 @@
 // (an output: scattered), an absent one is a block of ones. Sums are added up in binary64 first; if that decides nothing, every element once more, exactly.
 #include "backends/cpu/loss/loss.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "backends/cpu/core/strided_runs.hpp"
@@ -94,13 +95,15 @@ std::int64_t height(std::int64_t count) noexcept { return count / loss_block + l
 // What a worker knows of a sum.
 struct worker {
   num::loss_sum sum;
-  num::distance_sum exact;
   num::key_groups* groups;  // where the operation has keys
-  alignas(8) std::byte parts[sizeof(num::loss_parts<32>)];
+  alignas(8) std::byte
+      late[std::max({sizeof(num::wide_loss_parts<32>), sizeof(num::distance_sum), sizeof(num::wide_loss_sum)})];
 
-  template <int L>
-  num::loss_parts<L>& parts_of() {
-    return *reinterpret_cast<num::loss_parts<L>*>(parts);
+  // Of a later tier.
+  template <class Sum>
+  Sum& sum_of() {
+    static_assert(sizeof(Sum) <= sizeof(late));
+    return *reinterpret_cast<Sum*>(late);
   }
 };
 
@@ -115,15 +118,15 @@ bool has_groups(ops::op_id op) {
 template <class Sum, class T>
 using add_function = void(Sum& sum, const block<T>& b, std::int64_t i, const ops::loss_constants& k);
 template <class Op, class T, int L>
-void add_parts(num::loss_parts<L>& sum, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
-  with_numbers<Op>(b, i, [&](auto... x) { sum.merge(num::summand_parts<Op, L>(k, x...)); });
+void add_parts(num::parts_sum<T, L>& sum, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
+  with_numbers<Op>(b, i, [&](auto... x) { num::add_parts<Op>(sum, k, x...); });
 }
 template <class Op, class T>
 void add_to_groups(num::key_groups& sum, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
-  with_numbers<Op>(b, i, [&](auto... x) { sum.add<Op>(k, x...); });
+  with_numbers<Op>(b, i, [&](auto... x) { num::add_to_groups<Op, T>(sum, k, x...); });
 }
 template <class Op, class T>
-void add_exactly(num::distance_sum& sum, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
+void add_exactly(num::exact_loss_sum<T>& sum, const block<T>& b, std::int64_t i, const ops::loss_constants& k) {
   num::add_exactly<Op>(sum, k, b.operand(0, i), b.operand(1, i));
 }
 
@@ -160,14 +163,15 @@ struct sum_attempt {
 
   template <int L>
   num::decided_value<T> operator()() const {
-    if constexpr (num::has_keys<Op> && L > 2) {
+    if constexpr (num::groups_keys<T, Op> && L > 2) {
       const auto part = [](worker& w) -> num::key_groups& { return *w.groups; };
       if constexpr (L == 4) all.add_all(num::key_groups{}, part, add_to_groups<Op, T>);
       const num::key_groups& groups = part(all.workers[0]);
       if (groups.complete) return num::round_parts<T, L>(num::parts_of_groups<Op, L>(all.k, groups), all.k.n);
     }
-    const auto part = [](worker& w) -> num::loss_parts<L>& { return w.parts_of<L>(); };
-    return num::round_parts<T, L>(all.add_all(num::loss_parts<L>{}, part, add_parts<Op, T, L>), all.k.n);
+    using sum = num::parts_sum<T, L>;
+    const auto part = [](worker& w) -> sum& { return w.sum_of<sum>(); };
+    return num::round_parts<T, L>(all.add_all(sum{}, part, add_parts<Op, T, L>), all.k.n);
   }
 };
 template <class T>
@@ -177,8 +181,9 @@ num::decided_value<T> decide_sum(const whole<T>& all, int last_tier_bits) {
   if constexpr (num::has_parts<Op>) {
     return num::decide_by_levels(sum_attempt<Op, T>{all}, last_tier_bits);
   } else {
-    const auto part = [](worker& w) -> num::distance_sum& { return w.exact; };
-    return num::exact_total<Op, T>(all.add_all(num::distance_sum{}, part, add_exactly<Op, T>), all.k);
+    using sum = num::exact_loss_sum<T>;
+    const auto part = [](worker& w) -> sum& { return w.sum_of<sum>(); };
+    return num::exact_total<Op, T>(all.add_all(sum{}, part, add_exactly<Op, T>), all.k);
   }
 }
 
@@ -220,7 +225,7 @@ class loss_work final : public planned<plan::loss_plan> {
 
   void run(void* workspace) override {
     ops::for_operation<ops::family::loss>(p.op, [&]<class Op>() {
-      ops::for_each_format<ops::NARROW>([&]<class T>() {
+      ops::for_each_format<Op::out[0].types>([&]<class T>() {
         if (dtype_of<T> == p.type) run_as<Op, T>(workspace);
       });
     });

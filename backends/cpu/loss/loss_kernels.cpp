@@ -30,11 +30,23 @@ template <class Op, class T>
   });
 }
 
-// Chains of additions of loss_block / lanes terms, then log2(lanes).
+// Chains of additions of loss_block / lanes terms, then at most lanes.
+constexpr std::int64_t lanes = 8;
 template <class Op, class T>
+requires num::is_wide_loss<T>
 [[gnu::flatten]] loss_partial sum(const void* const* in, std::int64_t n,
                                   const ops::loss_constants& constants) noexcept {
-  constexpr std::int64_t lanes = 8;
+  const ops::loss_constants k = constants;
+  num::loss_sum of[lanes];
+  with_operands<Op, T>(in, [&](const auto*... x) {
+    for (std::int64_t i = 0; i < n; ++i) num::add_loss<Op, T>(of[i % lanes], k, x[i]...);
+  });
+  for (std::int64_t l = 1; l < lanes; ++l) of[0].merge(of[l]);
+  return {of[0].hi, of[0].lo, of[0].magnitude, of[0].error};
+}
+template <class Op, class T>
+requires(!num::is_wide_loss<T>) [[gnu::flatten]] loss_partial
+    sum(const void* const* in, std::int64_t n, const ops::loss_constants& constants) noexcept {
   const ops::loss_constants k = constants;
   alignas(64) double value[loss_block];
   double magnitude = 0;
@@ -72,7 +84,7 @@ constexpr loss_kernels::loops loops_of() {
 loss_kernels::loops of(ops::op_id op, dtype type) noexcept {
   loss_kernels::loops l{};
   ops::for_operation<ops::family::loss>(op, [&]<class Op>() {
-    ops::for_each_format<ops::NARROW>([&]<class T>() {
+    ops::for_each_format<Op::out[0].types>([&]<class T>() {
       if (dtype_of<T> == type) l = loops_of<Op, T>();
     });
   });

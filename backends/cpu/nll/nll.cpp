@@ -17,7 +17,12 @@ constexpr int64_t block = 4096;
 // What a worker knows of the sums.
 struct worker {
   num::nll_sum sum;
-  num::exact_nll_sum exact;
+  alignas(8) std::byte exact[sizeof(num::exact_nll_sum<double>)];
+
+  template <class W>
+  num::exact_nll_sum<W>& exact_of() {
+    return *reinterpret_cast<num::exact_nll_sum<W>*>(exact);
+  }
 };
 
 num::measured_sum measured(const nll_partial::sum& s) { return {{s.hi, s.lo}, s.magnitude}; }
@@ -42,7 +47,7 @@ class nll_work final : public planned<plan::nll_plan> {
       s.count.add(tier::proved, p.count);
     }
     if (!p.has_sums()) return;
-    ops::for_each_format<ops::NARROW>([&]<class T>() {
+    ops::for_each_format<ops::FLOATS>([&]<class T>() {
       if (dtype_of<T> == p.type) add_terms<T>(static_cast<worker*>(workspace));
     });
     s.count.check_decided(s.launch.last_tier_bits);
@@ -59,9 +64,11 @@ class nll_work final : public planned<plan::nll_plan> {
       });
     });
     const num::nll_total how{p.reduction == repdl::reduction::mean, p.weight != nullptr,
-                             s.launch.first_tier > tier::binary64, p.count / block + block + max_threads};
+                             s.launch.first_tier > tier::binary64, p.count / block + block + max_threads, p.count};
     tally counted;
+    using weight = num::nll_weight<T>;
     T* const out = p.each ? nullptr : static_cast<T*>(p.out);
+    auto* const total_weight = static_cast<weight*>(p.total_weight);
     bool undecided = false;
     const auto write = [&](auto* to, auto result) {
       if (to == nullptr) return;
@@ -70,22 +77,24 @@ class nll_work final : public planned<plan::nll_plan> {
       undecided |= !result.decided;
     };
     write(out, num::certify_nll<T>(sum, how));
-    write(p.total_weight, num::certify_weights(sum, how));
+    write(total_weight, num::certify_weights<weight>(sum, how));
     if (undecided) {
-      const auto exact = [&](int t) -> num::exact_nll_sum& { return workers[t].exact; };
-      const auto add = [&](num::exact_nll_sum& mine, int thread, int used) {
+      using exact_sum = num::exact_nll_sum<weight>;
+      const auto exact = [&](int t) -> exact_sum& { return workers[t].template exact_of<weight>(); };
+      const auto add = [&](exact_sum& mine, int thread, int used) {
         const range r = share(p.count, thread, used);
         for_targets<T>(p, r.begin, r.end, [&](num::nll_target kind, T x, T w, int64_t) {
-          if (kind != num::nll_target::ignored) mine.add(num::widen_to_float(x), num::widen_to_float(w));
+          if (kind != num::nll_target::ignored)
+            mine.add(static_cast<weight>(num::widen(x)), static_cast<weight>(num::widen(w)));
         });
       };
-      const num::exact_nll_sum& all = add_up(threads_, num::exact_nll_sum{}, exact, add);
+      const exact_sum& all = add_up(threads_, exact_sum{}, exact, add);
       if (out != nullptr) {
         const num::decided_value<T> r = num::round_nll<T>(all, how.mean);
         *out = r.value;
         counted.undecided += r.decided ? 0 : 1;
       }
-      if (p.total_weight != nullptr) *p.total_weight = all.weights.round<float>();
+      if (total_weight != nullptr) *total_weight = all.weights.template round<weight>();
     }
     s.count.add(counted);
   }

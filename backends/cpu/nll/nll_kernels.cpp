@@ -21,7 +21,7 @@ template <class T>
 nll_partial sum(const plan::nll_plan& p, int64_t first, int64_t last) noexcept {
   num::nll_sum s;
   for_targets<T>(p, first, last, [&](num::nll_target kind, T x, T w, int64_t) {
-    if (kind != num::nll_target::ignored) s.add(num::widen(x), num::widen(w));
+    if (kind != num::nll_target::ignored) s.template add<T>(num::widen(x), num::widen(w));
   });
   return {{s.products.hi, s.products.lo, s.products.magnitude}, {s.weights.hi, s.weights.lo, s.weights.magnitude}};
 }
@@ -43,7 +43,7 @@ void gradient(const plan::nll_plan& p, int64_t first, int64_t last) noexcept {
       const double w = weight == nullptr ? 1.0 : num::widen(weight[target * p.weight_stride]);
       const double at_g = num::widen(g[at.offset(0) + k * at.inner_stride(0)]);
       return p.total == nullptr ? num::nll_product<T>(at_g, w)
-                                : num::nll_quotient<T>(at_g, w, static_cast<double>(*p.total));
+                                : num::nll_quotient<T>(at_g, w, *static_cast<const num::nll_weight<T>*>(p.total));
     };
     T* const to = out + at.offset(3);
     if (n > 1 && target_step == 0 && class_step == 1) {  // a sample's classes
@@ -68,7 +68,7 @@ void gradient(const plan::nll_plan& p, int64_t first, int64_t last) noexcept {
 
 nll_kernels::loops of(ops::op_id op, dtype type) noexcept {
   nll_kernels::loops l{};
-  ops::for_each_format<ops::NARROW>([&]<class T>() {
+  ops::for_each_format<ops::FLOATS>([&]<class T>() {
     if (dtype_of<T> == type) l = {op == ops::op_id::nll_loss ? losses<T> : gradient<T>, sum<T>};
   });
   return l;

@@ -19,7 +19,9 @@ namespace repdl::cuda {
 namespace {
 
 constexpr int threads = 256;
-constexpr int exact_threads = 128;
+// Shared memory has their sums.
+template <class T>
+constexpr int exact_threads = num::is_wide_loss<T> ? 64 : 128;
 constexpr int part_threads = 64;
 
 template <int Inputs>
@@ -55,7 +57,7 @@ __global__ void __launch_bounds__(threads)
               num::loss_sum* sums) {
   add_up_block<threads>(sums, [&](num::loss_sum& mine) {
     o.elements.template for_each<threads, inputs_of<Op>>([&](const std::int64_t(&at)[inputs_of<Op>]) {
-      mine.add(with_numbers<T>(o, at, [&](auto... x) { return num::first_summand<Op>(k, x...); }));
+      with_numbers<T>(o, at, [&](auto... x) { num::add_loss<Op, T>(mine, k, x...); });
     });
   });
 }
@@ -74,24 +76,24 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <class Op, class T>
-__global__ void __launch_bounds__(exact_threads)
+__global__ void __launch_bounds__(exact_threads<T>)
     loss_exact_sums(const __grid_constant__ operands<2> o, const __grid_constant__ ops::loss_constants k,
-                    const int* undecided, num::distance_sum* sums) {
+                    const int* undecided, num::exact_loss_sum<T>* sums) {
   if (*undecided == 0) return;
-  add_up_block<exact_threads>(sums, [&](num::distance_sum& mine) {
-    o.elements.template for_each<exact_threads, 2>([&](const std::int64_t(&at)[2]) {
+  add_up_block<exact_threads<T>>(sums, [&](num::exact_loss_sum<T>& mine) {
+    o.elements.template for_each<exact_threads<T>, 2>([&](const std::int64_t(&at)[2]) {
       num::add_exactly<Op>(mine, k, static_cast<const T*>(o.in[0])[at[0]], static_cast<const T*>(o.in[1])[at[1]]);
     });
   });
 }
 
 template <class Op, class T>
-__global__ void __launch_bounds__(exact_threads)
-    loss_exact_total(const num::distance_sum* sums, int blocks, const __grid_constant__ ops::loss_constants k,
+__global__ void __launch_bounds__(exact_threads<T>)
+    loss_exact_total(const num::exact_loss_sum<T>* sums, int blocks, const __grid_constant__ ops::loss_constants k,
                      const int* undecided, T* out, counter* counters) {
   if (*undecided == 0) return;
-  num::distance_sum mine;
-  if (!add_up_blocks<exact_threads>(sums, blocks, mine)) return;
+  num::exact_loss_sum<T> mine;
+  if (!add_up_blocks<exact_threads<T>>(sums, blocks, mine)) return;
   const num::decided_value<T> r = num::exact_total<Op, T>(mine, k);
   *out = r.value;
   if (!r.decided) atomicAdd(counters + undecided_counter, counter{1});
@@ -101,21 +103,21 @@ __global__ void __launch_bounds__(exact_threads)
 template <class Op, class T, int L>
 __global__ void __launch_bounds__(part_threads)
     loss_part_sums(const __grid_constant__ operands<inputs_of<Op>> o, const __grid_constant__ ops::loss_constants k,
-                   const int* undecided, num::loss_parts<L>* sums) {
+                   const int* undecided, num::parts_sum<T, L>* sums) {
   if (*undecided == 0) return;
-  add_up_block<part_threads>(sums, [&](num::loss_parts<L>& mine) {
+  add_up_block<part_threads>(sums, [&](num::parts_sum<T, L>& mine) {
     o.elements.template for_each<part_threads, inputs_of<Op>>([&](const std::int64_t(&at)[inputs_of<Op>]) {
-      mine.merge(with_numbers<T>(o, at, [&](auto... x) { return num::summand_parts<Op, L>(k, x...); }));
+      with_numbers<T>(o, at, [&](auto... x) { num::add_parts<Op>(mine, k, x...); });
     });
   });
 }
 
 template <class T, int L>
 __global__ void __launch_bounds__(part_threads)
-    loss_part_total(const num::loss_parts<L>* sums, int blocks, const __grid_constant__ ops::loss_constants k,
+    loss_part_total(const num::parts_sum<T, L>* sums, int blocks, const __grid_constant__ ops::loss_constants k,
                     int* undecided, T* out) {
   if (*undecided == 0) return;
-  num::loss_parts<L> mine;
+  num::parts_sum<T, L> mine;
   if (!add_up_blocks<part_threads>(sums, blocks, mine)) return;
   const num::decided_value<T> r = num::round_parts<T, L>(mine, k.n);
   if (!r.decided) return;
@@ -158,18 +160,19 @@ class loss_work final : public planned {
     if (p_.each) take_undecided(space, each_, p_.count, j);
     if (p_.each || p_.count == 0) return;
     blocks_ = blocks_of_sum(j.device, p_.count, threads);
-    exact_blocks_ = blocks_of_sum(j.device, p_.count, exact_threads);
+    exact_blocks_ =
+        blocks_of_sum(j.device, p_.count, p_.type == dtype::f64 ? exact_threads<double> : exact_threads<float>);
     part_blocks_ = blocks_of_sum(j.device, p_.count, part_threads);
     space.take(sums_, blocks_);
-    space.take_in_turn([&] { space.take(exact_sums_, exact_blocks_); }, [&] { space.take(parts_of_4_, part_blocks_); },
-                       [&] { space.take(parts_of_8_, part_blocks_); });
+    space.take_in_turn([&] { space.take(exact_sums_, exact_blocks_); }, [&] { space.take(wide_sums_, exact_blocks_); },
+                       [&] { space.take(parts_of_4_, part_blocks_); }, [&] { space.take(parts_of_8_, part_blocks_); });
     space.take(undecided_, 1);
   }
 
  private:
   void enqueue() override {
     ops::for_operation<ops::family::loss>(p_.op, [&]<class Op>() {
-      ops::for_each_format<ops::NARROW>([&]<class T>() {
+      ops::for_each_format<Op::out[0].types>([&]<class T>() {
         if (dtype_of<T> == p_.type) launch<Op, T>();
       });
     });
@@ -198,16 +201,25 @@ class loss_work final : public planned {
         launch_parts<Op, T>(o, k, parts_of_8_, out);
         launch_kernel<loss_give_up>(j, 1, 1, 0, undecided_, j.counters);
       } else {
-        launch_kernel<loss_exact_sums<Op, T>>(j, exact_blocks_, exact_threads, 0, o, k, undecided_, exact_sums_);
-        launch_kernel<loss_exact_total<Op, T>>(j, 1, exact_threads, 0, exact_sums_, exact_blocks_, k, undecided_, out,
-                                               j.counters);
+        const auto launch_exact = [&](auto* sums) {
+          launch_kernel<loss_exact_sums<Op, T>>(j, exact_blocks_, exact_threads<T>, 0, o, k, undecided_, sums);
+          launch_kernel<loss_exact_total<Op, T>>(j, 1, exact_threads<T>, 0, sums, exact_blocks_, k, undecided_, out,
+                                                 j.counters);
+        };
+        if constexpr (num::is_wide_loss<T>) {
+          launch_exact(wide_sums_);
+        } else {
+          launch_exact(exact_sums_);
+        }
       }
     }
   }
 
   template <class Op, class T, int L>
-  void launch_parts(const operands<inputs_of<Op>>& o, const ops::loss_constants& k, num::loss_parts<L>* sums, T* out) {
+  void launch_parts(const operands<inputs_of<Op>>& o, const ops::loss_constants& k, num::wide_loss_parts<L>* memory,
+                    T* out) {
     if (64 * L > j.last_tier_bits) return;
+    auto* const sums = reinterpret_cast<num::parts_sum<T, L>*>(memory);
     launch_kernel<loss_part_sums<Op, T, L>>(j, part_blocks_, part_threads, 0, o, k, undecided_, sums);
     launch_kernel<loss_part_total<T, L>>(j, 1, part_threads, 0, sums, part_blocks_, k, undecided_, out);
   }
@@ -219,8 +231,9 @@ class loss_work final : public planned {
   int part_blocks_ = 0;
   num::loss_sum* sums_ = nullptr;
   num::distance_sum* exact_sums_ = nullptr;
-  num::loss_parts<4>* parts_of_4_ = nullptr;
-  num::loss_parts<8>* parts_of_8_ = nullptr;
+  num::wide_loss_sum* wide_sums_ = nullptr;
+  num::wide_loss_parts<4>* parts_of_4_ = nullptr;
+  num::wide_loss_parts<8>* parts_of_8_ = nullptr;
   int* undecided_ = nullptr;
 };
 

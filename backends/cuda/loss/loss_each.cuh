@@ -65,11 +65,13 @@ struct loss_element {
 
  private:
   template <int K>
-  __device__ static float number(const T* x) {
-    if constexpr (K < Inputs) {
-      return num::widen_to_float(x[K]);
-    } else {
+  __device__ static std::conditional_t<sizeof(T) == 8, double, float> number(const T* x) {
+    if constexpr (K >= Inputs) {
       return 1;
+    } else if constexpr (sizeof(T) == 8) {
+      return x[K];
+    } else {
+      return num::widen_to_float(x[K]);
     }
   }
   struct settled {
@@ -122,7 +124,7 @@ void launch_each(const plan::loss_plan& plan, const ops::loss_constants& k, cons
                  const undecided_elements& undecided) {
   ops::for_operation<ops::family::loss>(plan.op, [&]<class Op>() {
     if constexpr (static_cast<int>(Op::id) % loss_parts == Part) {
-      ops::for_each_format<ops::NARROW>([&]<class T>() {
+      ops::for_each_format<Op::out[0].types>([&]<class T>() {
         if (dtype_of<T> != plan.type) return;
         constexpr int required = required_inputs<Op>, all = all_inputs<Op>;
         const bool more =

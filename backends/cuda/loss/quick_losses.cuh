@@ -24,7 +24,7 @@ template <class Op, class T>
 concept has_quick_loss = requires {
   sizeof(quick_loss<Op>);
 }
-&&(sizeof(T) == 2 || quick_loss<Op>::is_long);
+&&(sizeof(T) == 2 || (sizeof(T) == 4 && quick_loss<Op>::is_long));
 
 // x - t; an exact zero is +0.
 template <class R>

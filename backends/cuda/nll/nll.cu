@@ -9,14 +9,16 @@ namespace repdl::cuda {
 namespace {
 
 constexpr int threads = 256;
-constexpr int exact_threads = 64;
+// Shared memory has their sums.
+template <class T>
+constexpr int exact_threads = sizeof(T) == 8 ? 32 : 64;
 
 struct nll_geometry {
   std::int64_t classes, ignore_index, class_stride, weight_stride;
   const void* x;
   const std::int64_t* targets;
   const void* weight;
-  const float* total;
+  const void* total;
   void* out;
   shared_elements<4> elements;  // x, targets, out, the element's class
 };
@@ -58,23 +60,27 @@ __global__ void __launch_bounds__(threads) nll_gradients(const __grid_constant__
     if (kind == num::nll_target::present && target == at[3]) {
       const double of = num::widen(static_cast<const T*>(g.x)[at[0]]);
       const double w = weight_of<T>(g, target);
-      value =
-          g.total == nullptr ? num::nll_product<T>(of, w) : num::nll_quotient<T>(of, w, static_cast<double>(*g.total));
+      value = g.total == nullptr ? num::nll_product<T>(of, w)
+                                 : num::nll_quotient<T>(of, w, *static_cast<const num::nll_weight<T>*>(g.total));
     }
     static_cast<T*>(g.out)[at[2]] = value;
   });
 }
 
-// Adds up a thread's share: to num::nll_sum, or to num::exact_nll_sum.
+template <class T>
+using exact_sum = num::exact_nll_sum<num::nll_weight<T>>;
+
+// Adds up a thread's share: to num::nll_sum, or exactly.
 template <class T, int Threads, class Sum>
 __device__ void add_terms(const nll_geometry& g, Sum& mine) {
   g.elements.for_each<Threads, 2>([&](const std::int64_t(&at)[2]) {
     const nll_term t = term_at<T>(g, at);
     if (t.kind == num::nll_target::ignored) return;
     if constexpr (std::is_same_v<Sum, num::nll_sum>) {
-      mine.add(t.x, t.w);
+      mine.template add<T>(t.x, t.w);
     } else {
-      mine.add(static_cast<float>(t.x), static_cast<float>(t.w));
+      using weight = num::nll_weight<T>;
+      mine.add(static_cast<weight>(t.x), static_cast<weight>(t.w));
     }
   });
 }
@@ -83,17 +89,17 @@ __global__ void __launch_bounds__(threads) nll_sums(const __grid_constant__ nll_
   add_up_block<threads>(sums, [&](num::nll_sum& mine) { add_terms<T, threads>(g, mine); });
 }
 template <class T>
-__global__ void __launch_bounds__(exact_threads)
-    nll_exact_sums(const __grid_constant__ nll_geometry g, const int* undecided, num::exact_nll_sum* sums) {
+__global__ void __launch_bounds__(exact_threads<T>)
+    nll_exact_sums(const __grid_constant__ nll_geometry g, const int* undecided, exact_sum<T>* sums) {
   if (*undecided == 0) return;
-  add_up_block<exact_threads>(sums, [&](num::exact_nll_sum& mine) { add_terms<T, exact_threads>(g, mine); });
+  add_up_block<exact_threads<T>>(sums, [&](exact_sum<T>& mine) { add_terms<T, exact_threads<T>>(g, mine); });
 }
 
 // out, total_weight: null where they are not wanted.
 template <class T>
 __global__ void __launch_bounds__(threads)
     nll_total(const num::nll_sum* sums, int blocks, const __grid_constant__ num::nll_total how, T* out,
-              float* total_weight, int* undecided, counter* counters) {
+              num::nll_weight<T>* total_weight, int* undecided, counter* counters) {
   num::nll_sum mine;
   if (!add_up_blocks<threads>(sums, blocks, mine)) return;
   *undecided = 0;
@@ -107,21 +113,21 @@ __global__ void __launch_bounds__(threads)
     count_elements(counters, r.decided ? tier::binary64 : tier::exact, 1);
   };
   write(out, num::certify_nll<T>(mine, how));
-  write(total_weight, num::certify_weights(mine, how));
+  write(total_weight, num::certify_weights<num::nll_weight<T>>(mine, how));
 }
 template <class T>
-__global__ void __launch_bounds__(exact_threads)
-    nll_exact_total(const num::exact_nll_sum* sums, int blocks, bool mean, const int* undecided, T* out,
-                    float* total_weight, counter* counters) {
+__global__ void __launch_bounds__(exact_threads<T>)
+    nll_exact_total(const exact_sum<T>* sums, int blocks, bool mean, const int* undecided, T* out,
+                    num::nll_weight<T>* total_weight, counter* counters) {
   if (*undecided == 0) return;
-  num::exact_nll_sum mine;
-  if (!add_up_blocks<exact_threads>(sums, blocks, mine)) return;
+  exact_sum<T> mine;
+  if (!add_up_blocks<exact_threads<T>>(sums, blocks, mine)) return;
   if (out != nullptr) {
     const num::decided_value<T> r = num::round_nll<T>(mine, mean);
     *out = r.value;
     if (!r.decided) atomicAdd(counters + undecided_counter, counter{1});
   }
-  if (total_weight != nullptr) *total_weight = mine.weights.template round<float>();
+  if (total_weight != nullptr) *total_weight = mine.weights.template round<num::nll_weight<T>>();
 }
 
 class nll_work final : public planned {
@@ -129,9 +135,10 @@ class nll_work final : public planned {
   nll_work(const plan::nll_plan& plan, const job& given) : planned(given), p_(plan) {
     if (!p_.has_sums()) return;
     blocks_ = blocks_of_sum(j.device, p_.count, threads);
-    exact_blocks_ = blocks_of_sum(j.device, p_.count, exact_threads);
+    exact_blocks_ =
+        blocks_of_sum(j.device, p_.count, p_.type == dtype::f64 ? exact_threads<double> : exact_threads<float>);
     space.take(sums_, blocks_);
-    space.take(exact_sums_, exact_blocks_);
+    space.take_in_turn([&] { space.take(exact_sums_, exact_blocks_); }, [&] { space.take(wide_sums_, exact_blocks_); });
     space.take(undecided_, 1);
   }
 
@@ -153,7 +160,7 @@ class nll_work final : public planned {
   }
 
   void enqueue() override {
-    ops::for_each_format<ops::NARROW>([&]<class T>() {
+    ops::for_each_format<ops::FLOATS>([&]<class T>() {
       if (dtype_of<T> == p_.type) launch<T>(geometry());
     });
   }
@@ -170,20 +177,29 @@ class nll_work final : public planned {
     }
     if (!p_.has_sums()) return;
     const num::nll_total how{p_.reduction == repdl::reduction::mean, p_.weight != nullptr,
-                             j.first_tier > tier::binary64, p_.count / (std::int64_t{blocks_} * threads) + 64};
+                             j.first_tier > tier::binary64, p_.count / (std::int64_t{blocks_} * threads) + 64,
+                             p_.count};
     T* const out = p_.each ? nullptr : static_cast<T*>(p_.out);
+    auto* const total_weight = static_cast<num::nll_weight<T>*>(p_.total_weight);
+    exact_sum<T>* exact = nullptr;
+    if constexpr (std::is_same_v<T, double>) {
+      exact = wide_sums_;
+    } else {
+      exact = exact_sums_;
+    }
     launch_kernel<nll_sums<T>>(j, blocks_, threads, 0, g, sums_);
-    launch_kernel<nll_total<T>>(j, 1, threads, 0, sums_, blocks_, how, out, p_.total_weight, undecided_, j.counters);
-    launch_kernel<nll_exact_sums<T>>(j, exact_blocks_, exact_threads, 0, g, undecided_, exact_sums_);
-    launch_kernel<nll_exact_total<T>>(j, 1, exact_threads, 0, exact_sums_, exact_blocks_, how.mean, undecided_, out,
-                                      p_.total_weight, j.counters);
+    launch_kernel<nll_total<T>>(j, 1, threads, 0, sums_, blocks_, how, out, total_weight, undecided_, j.counters);
+    launch_kernel<nll_exact_sums<T>>(j, exact_blocks_, exact_threads<T>, 0, g, undecided_, exact);
+    launch_kernel<nll_exact_total<T>>(j, 1, exact_threads<T>, 0, exact, exact_blocks_, how.mean, undecided_, out,
+                                      total_weight, j.counters);
   }
 
   const plan::nll_plan p_;
   int blocks_ = 0;
   int exact_blocks_ = 0;
   num::nll_sum* sums_ = nullptr;
-  num::exact_nll_sum* exact_sums_ = nullptr;
+  num::exact_nll_sum<float>* exact_sums_ = nullptr;
+  num::exact_nll_sum<double>* wide_sums_ = nullptr;
   int* undecided_ = nullptr;
 };
 

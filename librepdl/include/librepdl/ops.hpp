@@ -210,7 +210,7 @@ void cross_entropy_probabilities_backward(context& ctx, const_tensor_view g, con
 
 /// The loss at targets: each -w x[target], w = weight[target], or 1; their sum; or their mean, the sum divided by the sum of w. x has the
 /// logarithms of probabilities along options.axis (log_softmax makes them); targets are i64 of x's shape without that axis; out is a scalar
-/// (rank 0) or has the targets' shape. total_weight, if it is given, an f32 scalar, becomes the sum of w. A target outside the
+/// (rank 0) or has the targets' shape. total_weight, a scalar, f32 or, where x is, f64, becomes the sum of w. A target outside the
 /// classes that is not ignore_index makes its terms NaN; rows with ignore_index take no part. The mean over nothing is NaN. One rounding
 /// of each result, the quotient of the exact sums included.
 void nll_loss(context& ctx, const_tensor_view x, const_tensor_view targets, tensor_view out,

@@ -1,4 +1,5 @@
-// Losses of d = x - t and their gradients: mse_loss, l1_loss, smooth_l1_loss, huber_loss, for f16, bf16, binary32.
+// Losses of d = x - t and their gradients: mse_loss, l1_loss, smooth_l1_loss, huber_loss. Binary64: losses_binary64.hpp; here f16, bf16,
+// binary32.
 //
 // An element in binary64, `first`: a value and a bound on its error, 0 where the value is the exact one rounded to odd
 // (sums.hpp: RO, and why a quotient of RO(v) by a number of few bits rounds as that of v does). With u = 2^-53:
@@ -29,9 +30,12 @@
 // Checked by tests/losses/losses_test.cpp.
 #pragma once
 
+#include <utility>
+
 #include "librepdl/num/formula.hpp"
 #include "librepdl/num/sums.hpp"
 #include "librepdl/ops/elementwise/sums.hpp"
+#include "librepdl/ops/losses/losses_binary64.hpp"
 #include "librepdl/ops/structured.hpp"
 
 namespace repdl::ops {
@@ -109,6 +113,25 @@ REPDL_HD ball<L> counted(std::int64_t n) {
   return exact_ball(limbs_of<L>(static_cast<std::uint64_t>(n)));
 }
 inline constexpr int loss_limbs = 16;
+// The same by the ball's type, also of double-doubles: formulas that are written once.
+template <class Ball>
+REPDL_HD Ball distance_of(double x, double t) {
+  if constexpr (is_multi_limb<Ball>) {
+    return exact_distance<limbs_of_ball<Ball>>(x, t);
+  } else {
+    return number<Ball>(x) - number<Ball>(t);
+  }
+}
+REPDL_HD dd_ball<double> magnitude_of(const dd_ball<double>& a) { return a.hi < 0 ? negated(a) : a; }
+template <class Ball>
+REPDL_HD Ball count_of(std::int64_t n) {
+  if constexpr (is_multi_limb<Ball>) {
+    return counted<limbs_of_ball<Ball>>(n);
+  } else {
+    const auto high = static_cast<double>(n);
+    return {high, static_cast<double>(n - static_cast<std::int64_t>(high)), 0.0};
+  }
+}
 
 // The exact sums.
 struct distance_sum {
@@ -148,22 +171,22 @@ REPDL_HD_CALL ball<loss_limbs> mixed_total(const distance_sum& s, double c) {
 
 // ---- the losses and their gradients
 
-// A body has `first` and `exact` of an element, operands as the operation's; a loss beside it `is_quadratic`, and `total`, its
-// sum divided by the count.
+// A body has `first` and `exact` of an element, operands as the operation's, `is_quadratic` in d, and of binary64 `scale`; a loss beside it
+// `total`, its sum divided by the count.
 template <class Op>
 struct loss_body;
-
 template <>
 struct loss_body<ops::mse_loss> {
+  REPDL_HD static loss_scale scale(const loss_constants&) { return {1, 0}; }
   REPDL_HD static loss_term first(const loss_constants&, double x, double t) {
     const dd d = distance(x, t);
     const double v = to_odd(two_prod(d.hi, d.hi));
     return with_error(v, error_beside(d.lo));
   }
-  template <int L>
-  REPDL_HD_CALL static quotient<L> exact(const loss_constants&, double x, double t) {
-    const ball<L> d = exact_distance<L>(x, t);
-    return {d * d, number<L>(1)};
+  template <class Ball>
+  REPDL_HD_CALL static auto exact(const loss_constants&, double x, double t) {
+    const Ball d = distance_of<Ball>(x, t);
+    return d * d;
   }
   REPDL_HD static bool is_quadratic(const loss_constants&, double, double) { return true; }
   REPDL_HD_CALL static quotient<loss_limbs> total(const loss_constants& k, const distance_sum& s) {
@@ -172,25 +195,28 @@ struct loss_body<ops::mse_loss> {
 };
 template <>
 struct loss_body<ops::mse_loss_backward> {
+  REPDL_HD static bool is_quadratic(const loss_constants&, double, double) { return true; }
+  REPDL_HD static loss_scale scale(const loss_constants&) { return {1, 1}; }
   REPDL_HD static loss_term first(const loss_constants& k, double g, double x, double t) {
     const dd d = distance(x, t);
     const double v = divide_to_odd(2 * to_odd(two_prod(g, d.hi)), k.count);
     return with_error(v, error_beside(d.lo) + k.count_error);
   }
-  template <int L>
-  REPDL_HD_CALL static quotient<L> exact(const loss_constants& k, double g, double x, double t) {
-    return {scaled(number<L>(g) * exact_distance<L>(x, t), 1), counted<L>(k.n)};
+  template <class Ball>
+  REPDL_HD_CALL static auto exact(const loss_constants& k, double g, double x, double t) {
+    return quotient_of(scaled(number<Ball>(g) * distance_of<Ball>(x, t), 1), count_of<Ball>(k.n));
   }
 };
 
 template <>
 struct loss_body<ops::l1_loss> {
+  REPDL_HD static loss_scale scale(const loss_constants&) { return {1, 0}; }
   REPDL_HD static loss_term first(const loss_constants&, double x, double t) {
     return {to_odd(magnitude_of(distance(x, t))), 0.0};
   }
-  template <int L>
-  REPDL_HD_CALL static quotient<L> exact(const loss_constants&, double x, double t) {
-    return {magnitude_of(exact_distance<L>(x, t)), number<L>(1)};
+  template <class Ball>
+  REPDL_HD_CALL static auto exact(const loss_constants&, double x, double t) {
+    return magnitude_of(distance_of<Ball>(x, t));
   }
   REPDL_HD static bool is_quadratic(const loss_constants&, double, double) { return false; }
   REPDL_HD_CALL static quotient<loss_limbs> total(const loss_constants& k, const distance_sum& s) {
@@ -199,17 +225,22 @@ struct loss_body<ops::l1_loss> {
 };
 template <>
 struct loss_body<ops::l1_loss_backward> {
+  REPDL_HD static bool is_quadratic(const loss_constants&, double, double) { return false; }
+  REPDL_HD static loss_scale scale(const loss_constants&) { return {1, 0}; }
   REPDL_HD static loss_term first(const loss_constants& k, double g, double x, double t) {
     return with_error(signed_as(divide_to_odd(g, k.count), x - t), k.count_error);
   }
-  template <int L>
-  REPDL_HD_CALL static quotient<L> exact(const loss_constants& k, double g, double x, double t) {
-    return {number<L>(signed_as(g, x - t)), counted<L>(k.n)};
+  template <class Ball>
+  REPDL_HD_CALL static auto exact(const loss_constants& k, double g, double x, double t) {
+    return quotient_of(number<Ball>(signed_as(g, x - t)), count_of<Ball>(k.n));
   }
 };
 
 template <>
 struct loss_body<ops::smooth_l1_loss> {
+  REPDL_HD static loss_scale scale(const loss_constants& k) {
+    return k.c == 0 ? loss_scale{1, 0} : loss_scale{k.c, -1};
+  }
   REPDL_HD static loss_term first(const loss_constants& k, double x, double t) {
     const dd a = magnitude_of(distance(x, t));
     const double square = divide_to_odd(to_odd(two_prod(a.hi, a.hi)), k.divisor);
@@ -217,11 +248,11 @@ struct loss_body<ops::smooth_l1_loss> {
     const bool quadratic = is_below(a, k.c);
     return with_error(quadratic ? square : line, quadratic ? error_beside(a.lo) + k.divisor_error : 0.0);
   }
-  template <int L>
-  REPDL_HD_CALL static quotient<L> exact(const loss_constants& k, double x, double t) {
-    const ball<L> a = magnitude_of(exact_distance<L>(x, t));
-    if (is_quadratic(k, x, t)) return {a * a, number<L>(2 * k.c)};
-    return {scaled(a, 1) - number<L>(k.c), number<L>(2)};
+  template <class Ball>
+  REPDL_HD_CALL static auto exact(const loss_constants& k, double x, double t) {
+    const Ball a = magnitude_of(distance_of<Ball>(x, t));
+    if (is_quadratic(k, x, t)) return quotient_of(a * a, number<Ball>(2 * k.c));
+    return quotient_of(scaled(a, 1) - number<Ball>(k.c), number<Ball>(2.0));
   }
   REPDL_HD static bool is_quadratic(const loss_constants& k, double x, double t) {
     return is_below(magnitude_of(distance(x, t)), k.c);
@@ -233,6 +264,10 @@ struct loss_body<ops::smooth_l1_loss> {
 };
 template <>
 struct loss_body<ops::smooth_l1_loss_backward> {
+  REPDL_HD static bool is_quadratic(const loss_constants& k, double x, double t) {
+    return loss_body<ops::smooth_l1_loss>::is_quadratic(k, x, t);
+  }
+  REPDL_HD static loss_scale scale(const loss_constants& k) { return {k.c == 0 ? 1.0 : k.c, 0}; }
   REPDL_HD static loss_term first(const loss_constants& k, double g, double x, double t) {
     const dd d = distance(x, t);
     const double slope = divide_to_odd(to_odd(two_prod(g, d.hi)), k.divisor);
@@ -240,16 +275,16 @@ struct loss_body<ops::smooth_l1_loss_backward> {
     const bool quadratic = is_below(magnitude_of(d), k.c);
     return with_error(quadratic ? slope : line, quadratic ? error_beside(d.lo) + k.divisor_error : k.count_error);
   }
-  template <int L>
-  REPDL_HD_CALL static quotient<L> exact(const loss_constants& k, double g, double x, double t) {
-    const dd d = distance(x, t);
-    if (!is_below(magnitude_of(d), k.c)) return {number<L>(signed_as(g, d.hi)), counted<L>(k.n)};
-    return {number<L>(g) * exact_distance<L>(x, t), number<L>(k.c) * counted<L>(k.n)};
+  template <class Ball>
+  REPDL_HD_CALL static auto exact(const loss_constants& k, double g, double x, double t) {
+    if (!is_quadratic(k, x, t)) return quotient_of(number<Ball>(signed_as(g, x - t)), count_of<Ball>(k.n));
+    return quotient_of(number<Ball>(g) * distance_of<Ball>(x, t), number<Ball>(k.c) * count_of<Ball>(k.n));
   }
 };
 
 template <>
 struct loss_body<ops::huber_loss> {
+  REPDL_HD static loss_scale scale(const loss_constants&) { return {1, -1}; }
   REPDL_HD static loss_term first(const loss_constants& k, double x, double t) {
     const dd a = magnitude_of(distance(x, t));
     const double square = 0.5 * to_odd(two_prod(a.hi, a.hi));
@@ -260,11 +295,11 @@ struct loss_body<ops::huber_loss> {
     const double left_out = error_beside(a.lo) + (quadratic ? 0.0 : error_beside(w.lo));
     return with_error(quadratic ? square : line, left_out);
   }
-  template <int L>
-  REPDL_HD_CALL static quotient<L> exact(const loss_constants& k, double x, double t) {
-    const ball<L> a = magnitude_of(exact_distance<L>(x, t));
-    if (is_quadratic(k, x, t)) return {a * a, number<L>(2)};
-    return {number<L>(k.c) * (scaled(a, 1) - number<L>(k.c)), number<L>(2)};
+  template <class Ball>
+  REPDL_HD_CALL static auto exact(const loss_constants& k, double x, double t) {
+    const Ball a = magnitude_of(distance_of<Ball>(x, t));
+    if (is_quadratic(k, x, t)) return scaled(a * a, -1);
+    return scaled(number<Ball>(k.c) * (scaled(a, 1) - number<Ball>(k.c)), -1);
   }
   REPDL_HD static bool is_quadratic(const loss_constants& k, double x, double t) {
     return is_at_most(magnitude_of(distance(x, t)), k.c);
@@ -275,6 +310,10 @@ struct loss_body<ops::huber_loss> {
 };
 template <>
 struct loss_body<ops::huber_loss_backward> {
+  REPDL_HD static bool is_quadratic(const loss_constants& k, double x, double t) {
+    return loss_body<ops::huber_loss>::is_quadratic(k, x, t);
+  }
+  REPDL_HD static loss_scale scale(const loss_constants&) { return {1, 0}; }
   REPDL_HD static loss_term first(const loss_constants& k, double g, double x, double t) {
     const dd d = distance(x, t);
     const bool quadratic = is_at_most(magnitude_of(d), k.c);
@@ -282,11 +321,10 @@ struct loss_body<ops::huber_loss_backward> {
     const double v = divide_to_odd(quadratic ? slope : signed_as(slope, d.hi), k.count);
     return with_error(v, (quadratic ? error_beside(d.lo) : 0.0) + k.count_error);
   }
-  template <int L>
-  REPDL_HD_CALL static quotient<L> exact(const loss_constants& k, double g, double x, double t) {
-    const dd d = distance(x, t);
-    if (is_at_most(magnitude_of(d), k.c)) return {number<L>(g) * exact_distance<L>(x, t), counted<L>(k.n)};
-    return {number<L>(signed_as(g, d.hi)) * number<L>(k.c), counted<L>(k.n)};
+  template <class Ball>
+  REPDL_HD_CALL static auto exact(const loss_constants& k, double g, double x, double t) {
+    const Ball slope = is_quadratic(k, x, t) ? distance_of<Ball>(x, t) : number<Ball>(signed_as(k.c, x - t));
+    return quotient_of(number<Ball>(g) * slope, count_of<Ball>(k.n));
   }
 };
 
@@ -305,7 +343,7 @@ REPDL_HD bool is_undecided_sign(loss_term r) { return ((r.value == 0) | !is_regu
 
 // Instead of `exact` and `total` a body has `parts` of an element, for every level. An element, and a sum of them, is
 // value = part + rest: part a rational number, exact at some level; rest is 0, or not 0 and of that sign, or unknown (2).
-// Terms beyond the range of balls count by their signs alone: above 2^11300 (huge, not in `value`), and those above 2^10000.
+// Terms beyond the range of balls count by their signs alone: above 2^11900 (huge, not in `value`), and those above 2^10000.
 enum beyond_range : std::int64_t { huge_term = 1, minus_huge_term = 2, large_term = 4, minus_large_term = 8 };
 template <int L>
 struct loss_parts {
@@ -339,7 +377,7 @@ REPDL_HD_CALL int side_of(const parts_over<L>& f, const ball<L>& m) {
 // RN(value / n). Beside a part 0 the value has the sign of the rest, though its ball may have 0 in it.
 template <class T, int L>
 REPDL_HD_CALL decided_value<T> round_parts(const loss_parts<L>& p, std::int64_t n) {
-  if ((p.beyond & (huge_term | minus_huge_term)) != 0) {  // 2^62 others are below 2^10400
+  if ((p.beyond & (huge_term | minus_huge_term)) != 0) {  // 2^62 others are below 2^11200
     const bool negative = (p.beyond & huge_term) == 0;
     const bool decided = (p.beyond & (negative ? large_term : minus_huge_term | minus_large_term)) == 0;
     return {narrow<T>(negative ? -infinity : infinity), decided};
@@ -402,6 +440,11 @@ template <class Op>
 concept has_keys = requires(const loss_constants& k, const double* in) {
   loss_body<Op>::key(k, in);
 };
+// In binary64 a key is exact only where it is an operand.
+template <class Op>
+concept has_product_keys = requires {
+  loss_body<Op>::key_is_product;
+};
 // Multiples and parts have bits 2^-596 to 2^513 (losses_logistic.hpp), those of 2^62 terms up to 2^575.
 inline constexpr int group_limbs = 20;
 inline constexpr int most_groups = 64;
@@ -431,7 +474,10 @@ struct key_groups {
     if (r.value == 0 && r.error == 0) return;
     const double in[] = {x...};
     complete = is_regular(r.value);
-    if (!complete) return;
+    if (complete) add_number<Op>(k, in);
+  }
+  template <class Op>
+  void add_number(const loss_constants& k, const double* in) {
     part = part + loss_body<Op>::template part<group_limbs>(k, in);
     key_group one{loss_body<Op>::key(k, in)};
     if (one.key == -infinity) return;
@@ -495,16 +541,187 @@ loss_parts<L> parts_of_groups(const loss_constants& k, const key_groups& g) {
   return sum;
 }
 
+// ---- binary64
+
+// A body may say this itself, of other formulas: is_special(k, x...), and special(k, x...), the result.
+template <class Op>
+concept has_specials = requires {
+  &loss_body<Op>::is_special;
+};
+// Whether the result is that of IEEE 754's operations: where d has no value, g none or is 0, or a product has a factor that is infinite
+// or 0.
+template <class Op>
+requires(!has_specials<Op>) REPDL_HD bool is_special_loss(const loss_constants&, double x, double t) {
+  return !is_finite(x) || !is_finite(t);
+}
+template <class Op>
+requires(!has_specials<Op>) REPDL_HD bool is_special_loss(const loss_constants& k, double g, double x, double t) {
+  const double d = x - t;  // 0 only where x = t
+  const bool no_number = !is_finite(x) || !is_finite(t);
+  return g == 0 || !is_finite(g) || d == 0 || d != d || (no_number && loss_body<Op>::is_quadratic(k, x, t));
+}
+template <class Op>
+requires(!has_specials<Op>) REPDL_HD double special_loss(const loss_constants&, double x, double t) {
+  return narrow<double>(magnitude_of(x - t));
+}
+template <class Op>
+requires(!has_specials<Op>) REPDL_HD double special_loss(const loss_constants& k, double g, double x, double t) {
+  const double d = x - t;
+  const double factor = is_finite(x) && is_finite(t) ? signed_as(1, d) : d;  // a finite d may overflow
+  return narrow<double>(loss_body<Op>::is_quadratic(k, x, t) ? g * factor : signed_as(g, d));
+}
+
+template <class Op, class... X>
+requires has_specials<Op> REPDL_HD bool is_special_loss(const loss_constants& k, X... x) {
+  return loss_body<Op>::is_special(k, x...);
+}
+template <class Op, class... X>
+requires has_specials<Op> REPDL_HD double special_loss(const loss_constants& k, X... x) {
+  return narrow<double>(loss_body<Op>::special(k, x...));
+}
+
+// What the first tier says of an element.
+template <class Op, class... X>
+REPDL_HD dd_ball<double> wide_loss(const loss_constants& k, X... x) {
+  if constexpr (has_parts<Op>) {
+    return loss_body<Op>::wide(k, x...);
+  } else {
+    return loss_body<Op>::template exact<dd_ball<double>>(k, x...);
+  }
+}
+// Factors that are 0 or infinite, of which there is only one kind, leave the sign of the rest to tell, and their own: 1 stands for them.
+enum class bare_factors { none, zero, infinite };
+template <class Op>
+REPDL_HD bare_factors replace_bare_factors(double* in, int count) {
+  auto kind = bare_factors::none;
+  if constexpr (has_factors<Op>) {
+    for (int i = 0; i < count; ++i) {
+      if (!loss_body<Op>::is_factor(i) || (in[i] != 0 && is_finite(in[i]))) continue;
+      kind = in[i] == 0 ? bare_factors::zero : bare_factors::infinite;
+      in[i] = (bits_of(in[i]) >> 63) != 0 ? -1.0 : 1.0;
+    }
+  }
+  return kind;
+}
+// A factor 0 or infinite times a number of which there is a ball.
+REPDL_HD dd_ball<double> with_bare_factors(bare_factors bare, const dd_ball<double>& a) {
+  if (bare == bare_factors::none) return a;
+  const double size = bare == bare_factors::zero ? 0.0 : infinity;
+  return {a.hi < 0 ? -size : size, 0.0, magnitude_of(a.hi) > 2 * a.error ? 0.0 : infinity};
+}
+template <class Op, class... X>
+REPDL_HD decided_value<double> evaluate_wide_loss(const loss_constants& k, X... x) {
+  if constexpr (has_factors<Op>) {
+    double in[] = {x...};
+    const bare_factors bare = replace_bare_factors<Op>(in, sizeof...(X));
+    if (bare != bare_factors::none && !is_special_loss<Op>(k, x...)) {
+      const dd_ball<double> r = [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return with_bare_factors(bare, wide_loss<Op>(k, in[I]...));
+      }
+      (std::make_index_sequence<sizeof...(X)>());
+      return {r.hi, r.error == 0 && k.force == 0};
+    }
+  }
+  const bool special = is_special_loss<Op>(k, x...);
+  const decided_lanes<double> r = round_sum(wide_loss<Op>(k, x...));
+  return {special ? special_loss<Op>(k, x...) : r.value, (special || r.decided) && k.force == 0};
+}
+
+// Adds what an element is multiplied by its scale.
+template <class Op>
+REPDL_HD void add_exactly(wide_loss_sum& s, const loss_constants& k, double x, double t) {
+  if (is_special_loss<Op>(k, x, t)) {
+    s.terms.special.add(magnitude_of(x - t));
+  } else if (loss_body<Op>::is_quadratic(k, x, t)) {
+    s.add_square(x, t);
+  } else {
+    s.add_line(x, t, k.c);
+  }
+}
+template <class Op>
+REPDL_HD void add_exactly(wide_loss_sum& s, const loss_constants& k, double g, double x, double t) {
+  if (loss_body<Op>::is_quadratic(k, x, t)) {
+    s.add_slope(g, x, t);
+  } else {
+    s.terms.finite.add_product(x < t ? -g : g, k.c == 0 ? 1.0 : k.c);
+  }
+}
+template <class Op, class... X>
+REPDL_HD_CALL double round_wide_loss(const loss_constants& k, X... x) {
+  if (is_special_loss<Op>(k, x...)) return special_loss<Op>(k, x...);
+  wide_loss_sum s;
+  add_exactly<Op>(s, k, x...);
+  return s.round(loss_body<Op>::scale(k), k.n);
+}
+
 // ---- an element
 
+template <class T>
+inline constexpr bool is_wide_loss = std::is_same_v<T, double>;
 template <class T, class Op, class... X>
 REPDL_HD decided_value<T> evaluate_loss(const loss_constants& k, X... x) {
-  const loss_term r = loss_body<Op>::first(k, x...);
-  return certify_as<T>(r.value, r.error + k.force);
+  if constexpr (is_wide_loss<T>) {
+    return evaluate_wide_loss<Op>(k, x...);
+  } else {
+    const loss_term r = loss_body<Op>::first(k, x...);
+    return certify_as<T>(r.value, r.error + k.force);
+  }
 }
-// What that leaves undecided, with balls of at most Limbs limbs where the last tier has levels.
+// An attempt with balls of at most Limbs limbs.
+template <int Limbs, class Attempt>
+REPDL_HD decltype(auto) decide_by_levels_to(const Attempt& attempt, int last_tier_bits) {
+  static_assert(Limbs == 32 || Limbs == 8);
+  if constexpr (Limbs == 32) return decide_by_levels(attempt, last_tier_bits);
+  decltype(attempt.template operator()<4>()) r{};
+  if (last_tier_bits >= 256) r = attempt.template operator()<4>();
+  if (!r.decided && last_tier_bits >= 512) r = attempt.template operator()<8>();
+  return r;
+}
+// The sign of a value, or 2.
+template <int L>
+REPDL_HD_CALL int sign_of_parts(const loss_parts<L>& p) {
+  const int exact = p.rest == 0 ? sign_of(p.value) : 2;
+  if (exact != 2) return exact;
+  if (sign_of(p.part) == 0 && p.rest != 2) return static_cast<int>(p.rest);
+  const ball<L>& v = p.value;
+  const bool clear = !v.middle.is_zero() && v.radius.below_power(v.middle.exponent - 1);
+  return !clear ? 2 : v.middle.negative != 0 ? -1 : 1;
+}
+template <class Op>
+struct bare_attempt {
+  const loss_constants& k;
+  const double* in;
+  double size;  // 0 or infinity
+  template <int L>
+  REPDL_HD decided_value<double> operator()() const {
+    const int sign = sign_of_parts(loss_body<Op>::template parts<L>(k, in));
+    return {sign < 0 ? -size : size, sign == 1 || sign == -1};
+  }
+};
+// What that leaves undecided; Limbs: where the last tier has levels. A body may decide by an integer formula of its own, `decide`.
+template <class Op>
+concept decides_itself = requires {
+  &loss_body<Op>::decide;
+};
 template <class T, class Op, int Limbs = 32, class... X>
-REPDL_HD_CALL decided_value<T> decide_loss(const loss_constants& k, int last_tier_bits, X... x) {
+requires is_wide_loss<T> REPDL_HD decided_value<T> decide_loss(const loss_constants& k, int last_tier_bits, X... x) {
+  if constexpr (has_parts<Op>) {
+    if (is_special_loss<Op>(k, x...)) return {special_loss<Op>(k, x...), true};
+    double in[] = {x...};
+    const bare_factors bare = replace_bare_factors<Op>(in, sizeof...(X));
+    if (bare == bare_factors::none) return decide_by_levels_to<Limbs>(parts_attempt<T, Op>{k, in, 0}, last_tier_bits);
+    const double size = bare == bare_factors::zero ? 0.0 : infinity;
+    return decide_by_levels_to<Limbs>(bare_attempt<Op>{k, in, size}, last_tier_bits);
+  } else if constexpr (decides_itself<Op>) {
+    const bool special = is_special_loss<Op>(k, x...);
+    return {special ? special_loss<Op>(k, x...) : loss_body<Op>::decide(k, x...), true};
+  } else {
+    return {round_wide_loss<Op>(k, x...), true};
+  }
+}
+template <class T, class Op, int Limbs = 32, class... X>
+requires(!is_wide_loss<T>) REPDL_HD_CALL decided_value<T> decide_loss(const loss_constants& k, int last_tier_bits,
+                                                                      X... x) {
   const loss_term first = loss_body<Op>::first(k, x...);
   if ((!is_regular(first.value) || first.value == 0) && first.error == 0) return {narrow<T>(first.value), true};
   if constexpr (has_parts<Op>) {
@@ -519,15 +736,9 @@ REPDL_HD_CALL decided_value<T> decide_loss(const loss_constants& k, int last_tie
         }
       }
     }
-    const parts_attempt<T, Op> attempt{k, in, power};
-    static_assert(Limbs == 32 || Limbs == 8);
-    if constexpr (Limbs == 32) return decide_by_levels(attempt, last_tier_bits);
-    decided_value<T> r{};
-    if (last_tier_bits >= 256) r = attempt.template operator()<4>();
-    if (!r.decided && last_tier_bits >= 512) r = attempt.template operator()<8>();
-    return r;
+    return decide_by_levels_to<Limbs>(parts_attempt<T, Op>{k, in, power}, last_tier_bits);
   } else {
-    return round_formula<T, loss_limbs>(loss_body<Op>::template exact<loss_limbs>(k, x...));
+    return round_formula<T, loss_limbs>(loss_body<Op>::template exact<ball<loss_limbs>>(k, x...));
   }
 }
 
@@ -540,14 +751,45 @@ struct loss_sum : measured_sum {
     add_term(x.value);
     error += x.error;
   }
+  REPDL_HD void add(const dd_ball<double>& x) {  // of binary64
+    add_term(x.hi);
+    lo += x.lo;
+    error += x.error;
+  }
   REPDL_HD void merge(const loss_sum& o) {
     measured_sum::merge(o);
     error += o.error;
   }
 };
-// RN(sum / count) of a tree of at most that height.
+// Adds an element of a sum.
+template <class Op, class T, class... X>
+REPDL_HD void add_loss(loss_sum& s, const loss_constants& k, X... x) {
+  if constexpr (is_wide_loss<T>) {
+    if constexpr (has_specials<Op>) {
+      if (is_special_loss<Op>(k, x...)) return s.add(dd_ball<double>{special_loss<Op>(k, x...), 0.0, 0.0});
+    }
+    if constexpr (has_factors<Op>) {
+      double in[] = {x...};
+      if (replace_bare_factors<Op>(in, sizeof...(X)) == bare_factors::zero) return;
+    }
+    s.add(wide_loss<Op>(k, x...));
+  } else {
+    s.add(first_summand<Op>(k, x...));
+  }
+}
+// RN(sum / count) of a tree of at most that height. Binary64: an element's lo, at most u of hi, is added to the errors, as that of a
+// product (wide_compensated_bound); where an operand is not finite, or anything overflows, hi or an error is not finite.
 template <class T>
-REPDL_HD decided_value<T> certify_total(const loss_sum& c, std::int64_t height, const loss_constants& k) {
+requires is_wide_loss<T> REPDL_HD decided_value<T> certify_total(const loss_sum& c, std::int64_t height,
+                                                                 const loss_constants& k) {
+  const dd s = two_sum(c.hi, c.lo);
+  const double e = wide_compensated_bound(height, c.magnitude, 0) + 2 * c.error;
+  if (!(e < 0x1p900) || !is_in_middle(s.hi) || k.force != 0) return {0.0, false};
+  return k.n == 1 ? certify<double>(s, e) : certify_mean<double>(s, e, k.n);
+}
+template <class T>
+requires(!is_wide_loss<T>) REPDL_HD decided_value<T> certify_total(const loss_sum& c, std::int64_t height,
+                                                                   const loss_constants& k) {
   if (!is_regular(c.hi)) return {narrow<T>(c.hi), c.hi != c.hi || c.error < infinity};
   const double s = (c.hi + c.lo) + 0.0;
   const double e = rounded_compensated_bound(height, c.magnitude, 4) + 2 * c.error;
@@ -555,8 +797,62 @@ REPDL_HD decided_value<T> certify_total(const loss_sum& c, std::int64_t height, 
   const T high = narrow<T>(divide_to_odd(s + e, k.count));
   return {low, to_bits(low) == to_bits(high) && k.force == 0};
 }
+// Parts of binary64, and operands of which there are none.
+template <int L>
+struct wide_loss_parts {
+  loss_parts<L> finite;
+  special_terms special;
+
+  REPDL_HD void merge(const wide_loss_parts& o) {
+    finite.merge(o.finite);
+    special.merge(o.special);
+  }
+};
+template <class T, int L>
+using parts_sum = std::conditional_t<is_wide_loss<T>, wide_loss_parts<L>, loss_parts<L>>;
+template <class Op, int L, class... X>
+REPDL_HD void add_parts(loss_parts<L>& sum, const loss_constants& k, X... x) {
+  sum.merge(summand_parts<Op, L>(k, x...));
+}
+template <class Op, int L, class... X>
+REPDL_HD void add_parts(wide_loss_parts<L>& sum, const loss_constants& k, X... x) {
+  if (is_special_loss<Op>(k, x...)) return sum.special.add(special_loss<Op>(k, x...));
+  double in[] = {x...};
+  const bare_factors bare = replace_bare_factors<Op>(in, sizeof...(X));
+  if (bare == bare_factors::zero) return;
+  loss_parts<L> p = loss_body<Op>::template parts<L>(k, in);
+  if (bare == bare_factors::infinite) {
+    const int sign = sign_of_parts(p);
+    if (sign == 1 || sign == -1) return sum.special.add(sign * infinity);
+    p.value.radius = unknown();
+  }
+  sum.finite.merge(p);
+}
+template <class T, class Op>
+inline constexpr bool groups_keys = has_keys<Op> && !(is_wide_loss<T> && has_product_keys<Op>);
+template <class Op, class T, class... X>
+void add_to_groups(key_groups& sum, const loss_constants& k, X... x) {
+  if constexpr (is_wide_loss<T>) {
+    double in[] = {x...};
+    const bool special = is_special_loss<Op>(k, x...);
+    const bare_factors bare = replace_bare_factors<Op>(in, sizeof...(X));
+    if (special ? special_loss<Op>(k, x...) == 0 : bare == bare_factors::zero) return;
+    sum.complete = sum.complete && !special && bare == bare_factors::none;
+    if (sum.complete) sum.add_number<Op>(k, in);
+  } else {
+    sum.add<Op>(k, x...);
+  }
+}
+template <class T, int L>
+REPDL_HD decided_value<T> round_parts(const wide_loss_parts<L>& p, std::int64_t n) {
+  if (p.special.any() && p.finite.value.radius.exponent < (std::int64_t{1} << 39))
+    return {p.special.template value<T>(), true};
+  return round_parts<T, L>(p.finite, n);
+}
+template <class T>
+using exact_loss_sum = std::conditional_t<is_wide_loss<T>, wide_loss_sum, distance_sum>;
 template <class Op, class T>
-REPDL_HD void add_exactly(distance_sum& s, const loss_constants& k, T x, T t) {
+requires(!is_wide_loss<T>) REPDL_HD void add_exactly(distance_sum& s, const loss_constants& k, T x, T t) {
   const float a = widen_to_float(x);
   const float b = widen_to_float(t);
   if (loss_body<Op>::is_quadratic(k, widen(x), widen(t))) {
@@ -568,6 +864,10 @@ REPDL_HD void add_exactly(distance_sum& s, const loss_constants& k, T x, T t) {
 template <class Op, class T>
 REPDL_HD_CALL decided_value<T> exact_total(const distance_sum& s, const loss_constants& k) {
   return round_formula<T, loss_limbs>(loss_body<Op>::total(k, s));
+}
+template <class Op, class T>
+REPDL_HD decided_value<T> exact_total(const wide_loss_sum& s, const loss_constants& k) {
+  return {s.round(loss_body<Op>::scale(k), k.n), true};
 }
 
 }  // namespace REPDL_ISA

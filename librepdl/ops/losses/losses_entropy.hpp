@@ -1,9 +1,11 @@
-// Losses with logarithms and exponentials of their operands: binary_cross_entropy, kl_div and their gradients, for f16, bf16,
-// binary32. u = 2^-53; errors in u.
+// Losses with logarithms and exponentials of their operands: binary_cross_entropy, kl_div and their gradients. The first tiers below are
+// those of f16, bf16, binary32: u = 2^-53; errors in u. Binary64: as in losses_logistic.hpp. There 100 is A up to the greatest number
+// below e^-100, 10^-12 is greater also next to 1, and the gradient of binary_cross_entropy is in the end a quotient of integers (decide).
+// With log_target e^t - 1 is below 2^-109 next to t = 0, and t - x, or g, the exact part.
 //
 // ---- binary_cross_entropy: w (t A + (1 - t) B), A = min(-ln x, 100), B = min(-ln(1 - x), 100)
 //
-// 100 is A for x <= 26 2^-149 < e^-100 < 27 2^-149 and B for x = 1: ln 2^-24 > -100.
+// 100 is A for x <= 26 2^-149 < e^-100 < 27 2^-149 and B for x = 1: ln 2^-24 > -100 (ln 2^-53, too).
 // First tier. Logarithms 4 (logarithmic.hpp; 1 - x is exact for x > 1/4, else -x is its f), 1 - t 1, the products 1, their sum 1, w 1,
 //   the ends 1: 9 of |t A| + |(1 - t) B|, 2^-49 covers them.
 // Last tier. part: x = 0: w t 100, x = 1: w (1 - t) 100, and all of it; A = 100: w t 100, rest of the sign of w (1 - t). Else there
@@ -27,8 +29,9 @@
 // Last tier. part -t x, rest t ln t of the sign of t - 1; t = 1 has none. ln t is transcendental for t != 1. A sum of terms with t
 //   below and above 1 may be rational, and undecided. log_target: no part, rest of the sign of t - x; t = 0 is its part, -x. e^t is
 //   transcendental for t != 0, and a sum is rational only where the coefficients t - x of equal t all add up to 0
-//   (Lindemann-Weierstrass), which a CPU adds first (key_groups); sums of t - x are multiples of 2^-149. t < -8000: e^t in (0, 2^-11500); t > 8000, t > 7000:
-//   beyond_range, e^8000 2^-149 > 2^11300, e^7000 2^129 < 2^10300.
+//   (Lindemann-Weierstrass), which a CPU adds first (key_groups); sums of t - x are multiples of 2^-149. t < -8000: e^t in
+//   (0, 2^-11500); t > 9000, t > 7000:
+//   beyond_range (last_common).
 //
 // Its gradient: -g t / n is a product of 48 bits over n; -g e^t / n as above; for t > 440 it overflows: 2^634 2^-149 2^-53.
 //
@@ -52,15 +55,30 @@ REPDL_HD ball<L> log_of_rest(double x) {
   if (x < 0x1p-33) {
     to_logarithm_1p_small(rest);
   } else {
-    rest = logarithm(rest.middle);  // exact: 57 bits
+    rest = logarithm(rest.middle);  // exact: 86 bits
   }
   return rest;
 }
 
 template <>
 struct loss_body<ops::binary_cross_entropy> {
-  static constexpr double last_clamped = 0x1.ap-145;  // 26 2^-149
+  static constexpr double last_clamped = 0x1.a8c1f14e2af5cp-145;  // the greatest number of binary64 below e^-100
   REPDL_HD static bool is_factor(int i) { return i == 2; }
+  REPDL_HD static bool is_special(const loss_constants&, double x, double t, double w) {
+    return !(x >= 0 && x <= 1) || !is_finite(t) || w != w || (x == 0 && t == 0) || (x == 1 && t == 1);
+  }
+  REPDL_HD static double special(const loss_constants&, double x, double t, double w) {
+    return x >= 0 && x <= 1 && is_finite(t) ? as_factor(w) * 0.0 : double_of(format<double>::nan);
+  }
+  REPDL_HD static dd_ball<double> wide(const loss_constants&, double x, double t, double w) {
+    using Ball = dd_ball<double>;
+    if (w == 0 || !is_finite(w)) return {0.0, 0.0, infinity};
+    const Ball a = x <= last_clamped ? number<Ball>(100.0) : negated(logarithm(number<Ball>(x)));
+    // -ln(1 - x) = x + x^2/2 + ...
+    const Ball small{x, 0.0, 0x1p-128 * x + 0x1p-1010};
+    const Ball b = x == 1 ? number<Ball>(100.0) : x < 0x1p-130 ? small : negated(logarithm_1p(number<Ball>(-x)));
+    return number<Ball>(w) * (number<Ball>(t) * a + (number<Ball>(1.0) - number<Ball>(t)) * b);
+  }
   REPDL_HD static loss_term first(const loss_constants&, double x, double t, double w) {
     const bool small = x <= 0.25;
     const pow_reduced r = pow_reduce(1.0 - x);
@@ -109,10 +127,57 @@ struct loss_body<ops::binary_cross_entropy> {
   }
 };
 
+template <class To>
+REPDL_HD void add_product_of_three(To& to, double a, double b, double c) {
+  const integral_parts x = decompose(a), y = decompose(b), z = decompose(c);
+  const bool negative = (x.negative != y.negative) != z.negative;
+  std::uint64_t words[2];
+  words[0] = multiply_wide(x.significand, y.significand, &words[1]);
+  for (int i = 0; i < 2; ++i) {
+    std::uint64_t high = 0;
+    const std::uint64_t low = multiply_wide(words[i], z.significand, &high);
+    const int exponent = x.exponent + y.exponent + z.exponent + 64 * i;
+    to.add_scaled(low, exponent, negative);
+    if (high != 0) to.add_scaled(high, exponent + 64, negative);
+  }
+}
+
 template <>
 struct loss_body<ops::binary_cross_entropy_backward> {
-  // x (1 - x) > 10^-12.
-  REPDL_HD static bool is_steep(double x) { return (x >= 0x1.19799ap-40) & (x < 1); }
+  // x (1 - x) > 10^-12, of numbers of binary64.
+  REPDL_HD static bool is_steep(double x) { return (x >= 0x1.19799812dfd69p-40) & (x <= 0x1.fffffffffdcd0p-1); }
+  REPDL_HD static bool is_special(const loss_constants&, double g, double x, double t, double w) {
+    return g == 0 || w == 0 || x == t || !is_finite(g) || !is_finite(w) || !is_finite(x) || !is_finite(t);
+  }
+  REPDL_HD static double special(const loss_constants&, double g, double x, double t, double w) {
+    const double d = is_finite(x) && is_finite(t) ? (x > t ? 1.0 : x < t ? -1.0 : 0.0) : x - t;
+    return as_factor(g) * as_factor(w) * d;
+  }
+  // g w x - g w t, of 10^12, over n; or over n (x - x^2), where x has bits 2^-92 to 1.
+  REPDL_HD_CALL static double decide(const loss_constants& k, double g, double x, double t, double w) {
+    fixed_point<-3222, 100> numerator;
+    add_product_of_three(numerator, g, w, x);
+    add_product_of_three(numerator, g, w, -t);
+    fixed_point<-192, 6> divisor;
+    const auto n = static_cast<std::uint64_t>(k.n);
+    if (!is_steep(x)) {
+      divisor.add_scaled(n, 0, false);
+      fixed_point<-3222, 101> more;
+      add_multiple(more, numerator, 0x1.d1a94a2p39);
+      return round_quotient<double>(more, divisor);
+    }
+    const integral_parts v = decompose(x);
+    std::uint64_t high = 0, low = multiply_wide(v.significand, n, &high);
+    divisor.add_scaled(low, v.exponent, false);
+    divisor.add_scaled(high, v.exponent + 64, false);
+    const std::uint64_t words[] = {low, high};
+    for (int i = 0; i < 2; ++i) {
+      low = multiply_wide(words[i], v.significand, &high);
+      divisor.add_scaled(low, 2 * v.exponent + 64 * i, true);
+      divisor.add_scaled(high, 2 * v.exponent + 64 * i + 64, true);
+    }
+    return round_quotient<double>(numerator, divisor);
+  }
   REPDL_HD static loss_term first(const loss_constants& k, double g, double x, double t, double w) {
     const dd d = distance(x, t);
     const bool steep = is_steep(x);
@@ -126,11 +191,11 @@ struct loss_body<ops::binary_cross_entropy_backward> {
                         magnitude_of(steep ? rest.lo : 0.0) + magnitude_of(product.lo) + magnitude_of(denominator.lo);
     return with_error(divide_to_odd(numerator.hi, denominator.hi), lost == 0 ? k.count_error : 0x1p-50);
   }
-  template <int L>
-  REPDL_HD_CALL static quotient<L> exact(const loss_constants& k, double g, double x, double t, double w) {
-    const ball<L> top = exact_product<L>(g, w) * exact_distance<L>(x, t);
-    if (!is_steep(x)) return {top * number<L>(0x1.d1a94a2p39), counted<L>(k.n)};
-    return {top, number<L>(x) * (number<L>(1) - number<L>(x)) * counted<L>(k.n)};
+  template <class Ball>
+  REPDL_HD_CALL static auto exact(const loss_constants& k, double g, double x, double t, double w) {
+    const Ball top = number<Ball>(g) * number<Ball>(w) * distance_of<Ball>(x, t);
+    if (!is_steep(x)) return quotient_of(top * number<Ball>(0x1.d1a94a2p39), count_of<Ball>(k.n));
+    return quotient_of(top, number<Ball>(x) * distance_of<Ball>(1, x) * count_of<Ball>(k.n));
   }
 };
 
@@ -142,6 +207,8 @@ REPDL_HD loss_term wide_exponential(double t) {
   const double e = near ? square * square : t > 0 ? 0x1p700 : 0x1p-635;
   return {e, (near ? 0x1p-48 : 1 - 0x1p-30) * e};
 }
+// e^t of t beyond first_huge, times 2^-1074, is above 2^11900; up to last_common, times 2^1025, for 2^62 elements, it is below 2^11200.
+inline constexpr double last_common = 7000, first_huge = 9000;
 template <int L>
 REPDL_HD_CALL ball<L> exponential_of(double t) {
   return t < 0 ? exponential_of_minus(number<L>(-t), -t) : exponential(number<L>(t));
@@ -149,6 +216,23 @@ REPDL_HD_CALL ball<L> exponential_of(double t) {
 
 template <>
 struct loss_body<ops::kl_div> {
+  // Where e^t or ln t is not there, or the difference is 0.
+  REPDL_HD static bool is_special(const loss_constants& k, double x, double t) {
+    return !is_finite(x) || !is_finite(t) || (k.c == 0 ? t <= 0 : t == x);
+  }
+  REPDL_HD static double special(const loss_constants& k, double x, double t) {
+    const double nan = double_of(format<double>::nan);
+    const double rest = t - x;  // inf - x, t - inf, or 0
+    if (x != x || t != t) return nan;
+    if (k.c != 0 && t == -infinity) return is_finite(x) ? -0.0 : nan;
+    if (k.c == 0 && t <= 0) return t == 0 && is_finite(x) ? 0.0 : nan;
+    return rest + 0.0;
+  }
+  REPDL_HD static dd_ball<double> wide(const loss_constants& k, double x, double t) {
+    using Ball = dd_ball<double>;
+    if (k.c == 0) return number<Ball>(t) * (logarithm(number<Ball>(t)) - number<Ball>(x));
+    return exponential(number<Ball>(t)) * distance_of<Ball>(t, x);
+  }
   REPDL_HD static loss_term first(const loss_constants& k, double x, double t) {
     const double nan = double_of(format<double>::nan);
     const bool finite = is_regular(x);
@@ -186,8 +270,12 @@ struct loss_body<ops::kl_div> {
     }
     const bool negative = t < x;
     r.rest = negative ? -1 : 1;
-    if (t > 7000) r.beyond = negative ? minus_large_term : large_term;
-    if (t > 8000) {
+    if (magnitude_of(t) < 0x1p-110) {  // (t - x) (1 + t + ...): as near as t is small
+      r.part = d;
+      r.rest = (t < 0) != negative ? -1 : 1;
+    }
+    if (t > last_common) r.beyond = negative ? minus_large_term : large_term;
+    if (t > first_huge) {
       r.beyond = negative ? minus_huge_term : huge_term;
       return r;
     }
@@ -209,13 +297,25 @@ struct loss_body<ops::kl_div> {
   template <int L>
   static key_number<L> number_of_key(const loss_constants& k, double key, int) {
     if (k.c == 0) return {logarithm(limbs_of_value<L>(key)), key > 1 ? 1 : -1};
-    if (key > 8000) return {number<L>(0), 1, huge_term};
-    return {exponential_of<L>(key), 1, key > 7000 ? std::int64_t{large_term} : 0};
+    if (key > first_huge) return {number<L>(0), 1, huge_term};
+    return {exponential_of<L>(key), 1, key > last_common ? std::int64_t{large_term} : 0};
   }
 };
 
 template <>
 struct loss_body<ops::kl_div_backward> {
+  REPDL_HD static bool is_special(const loss_constants& k, double g, double, double t) {
+    return g == 0 || !is_finite(g) || !is_finite(t) || (k.c == 0 && t == 0);
+  }
+  REPDL_HD static double special(const loss_constants& k, double g, double, double t) {
+    if (k.c == 0) return -(as_factor(g) * as_factor(t));
+    return -(as_factor(g) * (t == -infinity ? 0.0 : is_finite(t) ? 1.0 : t));
+  }
+  REPDL_HD static dd_ball<double> wide(const loss_constants& k, double g, double, double t) {
+    using Ball = dd_ball<double>;
+    const Ball slope = k.c == 0 ? number<Ball>(t) : exponential(number<Ball>(t));
+    return quotient_of(number<Ball>(-g) * slope, count_of<Ball>(k.n));
+  }
   REPDL_HD static loss_term first(const loss_constants& k, double g, double, double t) {
     if (k.c == 0) return with_error(divide_to_odd(-(g * t), k.count), k.count_error);
     const loss_term e = wide_exponential(t);
@@ -236,7 +336,11 @@ struct loss_body<ops::kl_div_backward> {
       r.value = r.part;
     } else {
       r.rest = in[0] < 0 ? 1 : -1;
-      if (t > 8000) {
+      if (magnitude_of(t) < 0x1p-110) {
+        r.part = g;
+        r.rest = (t < 0) != (in[0] < 0) ? 1 : -1;
+      }
+      if (t > first_huge) {
         r.value = g;
         r.beyond = in[0] < 0 ? huge_term : minus_huge_term;
       } else {

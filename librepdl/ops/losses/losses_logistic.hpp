@@ -1,4 +1,11 @@
-// Losses with logistic terms: soft_margin_loss, binary_cross_entropy_with_logits and their gradients, for f16, bf16, binary32.
+// Losses with logistic terms: soft_margin_loss, binary_cross_entropy_with_logits and their gradients. The first tiers below are those of
+// f16, bf16, binary32.
+//
+// Binary64. First tier, `wide`: the formula in double-doubles, each with its bound (dd_ball.hpp, dd_functions.hpp); a sum as in
+// losses.hpp. The last tier is that of the other formats: products of two operands are balls, exact from 128 bits on. What is special,
+// is_special, is found from signs, zeros, infinities and NaN alone, since products of finite numbers may over- and underflow. Next to x =
+// 0 (z = 0) a gradient is as near its value there as x is small, down to 2^-2148 of it: from 2^-110 on that value is its exact part, and
+// the sign of the rest decides. A factor 0 or infinite: replace_bare_factors (losses.hpp).
 //
 // ---- soft_margin_loss
 //
@@ -79,8 +86,25 @@ REPDL_HD_CALL ball<L> exact_product(double a, double b) {
   return number<L>(a) * number<L>(b);
 }
 
+// ln(1 + e^-d) of binary64, d >= 0. Beyond 130 it is below e^-d < 2^-187 by less than 2^-187 of it, beyond 600 between 0 and 2^-865.
+REPDL_HD dd_ball<double> wide_log_1p_exp(const dd_ball<double>& d) {
+  if (d.hi > 600) return {0.0, 0.0, d.error <= 1 ? 0x1p-860 : infinity};
+  const dd_ball<double> e = exponential(negated(d));
+  return d.hi > 130 ? grown(e, 0x1p-180 * e.hi) : logarithm_1p(e);
+}
 template <>
 struct loss_body<ops::soft_margin_loss> {
+  REPDL_HD static bool is_special(const loss_constants&, double x, double t) { return !is_finite(x) || !is_finite(t); }
+  REPDL_HD static double special(const loss_constants&, double x, double t) {
+    const double z = as_factor(t) * as_factor(x);
+    return z < 0 ? infinity : z > 0 ? 0.0 : z;
+  }
+  REPDL_HD static dd_ball<double> wide(const loss_constants&, double x, double t) {
+    using Ball = dd_ball<double>;
+    const Ball z = number<Ball>(t) * number<Ball>(x);
+    const Ball d = magnitude_of(z);
+    return (z.hi < 0 ? d : number<Ball>(0.0)) + wide_log_1p_exp(d);
+  }
   REPDL_HD static loss_term first(const loss_constants&, double x, double t) {
     const double z = t * x;
     const double d = magnitude_of(z);
@@ -93,14 +117,14 @@ struct loss_body<ops::soft_margin_loss> {
   }
   template <int L>
   REPDL_HD_CALL static loss_parts<L> parts(const loss_constants&, const double* in) {
-    const double z = in[0] * in[1];
     loss_parts<L> r;
     const ball<L> d = magnitude_of(exact_product<L>(in[0], in[1]));
-    if (z < 0) r.part = d;
-    r.value = r.part + log_1p_exp_of_minus(d, magnitude_of(z));
+    if ((in[0] < 0) != (in[1] < 0)) r.part = d;
+    r.value = r.part + log_1p_exp_of_minus(d, magnitude_of(in[0] * in[1]));
     r.rest = 1;
     return r;
   }
+  static constexpr bool key_is_product = true;
   static double key(const loss_constants&, const double* in) { return magnitude_of(in[0] * in[1]); }
   template <int L>
   static ball<L> part(const loss_constants&, const double* in) {
@@ -119,6 +143,24 @@ struct loss_body<ops::soft_margin_loss> {
 
 template <>
 struct loss_body<ops::soft_margin_loss_backward> {
+  REPDL_HD static bool is_special(const loss_constants&, double g, double x, double t) {
+    const double z = as_factor(t) * as_factor(x);
+    return g == 0 || t == 0 || !is_finite(g) || !is_finite(t) || z != z || z == infinity;
+  }
+  REPDL_HD static double special(const loss_constants&, double g, double x, double t) {
+    const double product = -(as_factor(g) * as_factor(t));
+    const double z = as_factor(t) * as_factor(x);
+    const bool beyond = z > 0 && !(is_finite(x) && is_finite(t));  // the factor is 0
+    return z != z ? z : beyond ? product * 0.0 : product;
+  }
+  REPDL_HD static dd_ball<double> wide(const loss_constants& k, double g, double x, double t) {
+    using Ball = dd_ball<double>;
+    const Ball z = number<Ball>(t) * number<Ball>(x);
+    if (!(magnitude_of(z.hi) <= 600)) return {0.0, 0.0, infinity};
+    const Ball e = exponential(negated(magnitude_of(z)));
+    const Ball slope = (z.hi > 0 ? e : number<Ball>(1.0)) / (number<Ball>(1.0) + e);
+    return number<Ball>(-g) * number<Ball>(t) * slope / count_of<Ball>(k.n);
+  }
   REPDL_HD static loss_term first(const loss_constants& k, double g, double x, double t) {
     const double z = t * x;
     const double d = magnitude_of(z);
@@ -136,24 +178,26 @@ struct loss_body<ops::soft_margin_loss_backward> {
   }
   template <int L>
   REPDL_HD_CALL static loss_parts<L> parts(const loss_constants&, const double* in) {
-    const double z = in[2] * in[1];
+    const double near = magnitude_of(in[2] * in[1]);
     const ball<L> product = negated(exact_product<L>(in[0], in[2]));
     const int sign = (in[0] < 0) == (in[2] < 0) ? -1 : 1;
+    const bool positive = (in[1] < 0) == (in[2] < 0);
     loss_parts<L> r;
-    if (!is_regular(z)) {  // -inf: +inf has no rest
+    if (!is_regular(in[1]) || !is_regular(in[2])) {  // z = -inf: +inf has no rest
       r.value = product;
       r.part = product;
       return r;
     }
     const ball<L> one = number<L>(1);
-    if (z == 0) {
-      r.value = scaled(product, -1);
-      r.part = r.value;
+    if (near < 0x1p-110) {  // 1 / (1 + e^z) = 1/2 - z/4 + ...: half is as near as z is small
+      r.part = scaled(product, -1);
+      const ball<L> e = exponential(exact_product<L>(in[2], in[1]));
+      r.value = in[1] == 0 || in[2] == 0 ? r.part : product / (one + e);
+      if (in[1] != 0 && in[2] != 0) r.rest = positive ? -sign : sign;
       return r;
     }
-    const double near = magnitude_of(z);
     const ball<L> e = exponential_of_minus(magnitude_of(exact_product<L>(in[2], in[1])), near);
-    if (z > 0) {
+    if (positive) {
       r.value = product * (e / (one + e));
       r.rest = sign;
     } else {
@@ -175,9 +219,47 @@ REPDL_HD double sum_of_three(dd a, double p) {
 // ends could be infinities, and all of it is the error).
 REPDL_HD double error_of_tiny(bool alone) { return alone ? 1 - 0x1p-30 : 1.0; }
 
+// ---- binary64
+//
+// a = 1 - t is exact in double-double, b = q t within its bound (dd_ball.hpp). The formulas are 0 where c = a + b, or a - b, is 0
+// and so is what is beside it; c = 0 says that t (1 - q) = 1: t is a power of 2, from 2^-54 to 2^54 as q has 53 bits, where both sides of
+// q t = t - 1 are exact double-doubles.
+REPDL_HD bool is_balanced(double t, double q) {  // c = 0
+  const double size = magnitude_of(t);
+  if (!(size >= 0x1p-60 && size <= 0x1p60)) return false;
+  const dd p = two_prod(q, t), d = two_sum(t, -1.0);
+  return p.hi == d.hi && p.lo == d.lo;
+}
+// w c and so on, where t or q is infinite; `rising` and `falling`: what a and b are multiplied by.
+REPDL_HD double sign_of_rest(double t) { return is_finite(t) ? signed_as(1, 1.0 - t) : 1.0 - t; }
+
 template <>
 struct loss_body<ops::binary_cross_entropy_with_logits> {
   REPDL_HD static bool is_factor(int i) { return i == 2; }
+  // Exactly 0: c ln(1 + e^-|x|) is not, but where c is.
+  REPDL_HD static bool is_zero(double x, double t, double q) { return is_balanced(t, q) && (x == 0 || t == 1); }
+  REPDL_HD static bool is_special(const loss_constants&, double x, double t, double w, double q) {
+    return !is_finite(x) || !is_finite(t) || !is_finite(q) || w != w || is_zero(x, t, q);
+  }
+  REPDL_HD static double special(const loss_constants&, double x, double t, double w, double q) {
+    const double by = as_factor(w);
+    if (x != x || t != t || w != w || q != q) return x + t + w + q;
+    if (magnitude_of(x) == infinity) {
+      const double factor = by * (x > 0 ? sign_of_rest(t) : as_factor(q) * as_factor(t));
+      return factor == 0 ? 0.0 : factor * infinity;
+    }
+    if (is_finite(t) && is_finite(q)) return by * 0.0;
+    const double more = is_finite(q) ? signed_as(1, q - 1.0) : q;
+    const double c = more * as_factor(t);
+    return by * (is_finite(t) ? c : (1.0 - t) * as_factor(x) + c);
+  }
+  REPDL_HD static dd_ball<double> wide(const loss_constants&, double x, double t, double w, double q) {
+    using Ball = dd_ball<double>;
+    if (w == 0 || !is_finite(w)) return {0.0, 0.0, infinity};
+    const Ball a = number<Ball>(1.0) - number<Ball>(t), b = number<Ball>(q) * number<Ball>(t);
+    const Ball d = number<Ball>(magnitude_of(x));
+    return number<Ball>(w) * ((a + b) * wide_log_1p_exp(d) + (x > 0 ? a : b) * d);
+  }
   REPDL_HD static loss_term first(const loss_constants&, double x, double t, double w, double q) {
     const dd a = two_sum(1.0, -t);
     const double b = q * t;
@@ -229,6 +311,32 @@ struct loss_body<ops::binary_cross_entropy_with_logits> {
 template <>
 struct loss_body<ops::binary_cross_entropy_with_logits_backward> {
   REPDL_HD static bool is_factor(int i) { return (i == 0) | (i == 3); }
+  REPDL_HD static bool is_zero(double x, double t, double q) {
+    if (x == infinity) return t == 1;
+    if (x == -infinity) return q == 0 || t == 0;
+    return x == 0 ? is_balanced(t, -q) : t == 1 && q == 0;
+  }
+  REPDL_HD static bool is_special(const loss_constants&, double g, double x, double t, double w, double q) {
+    const double product = as_factor(g) * as_factor(w);
+    return product != product || x != x || !is_finite(t) || !is_finite(q) || is_zero(x, t, q);
+  }
+  REPDL_HD static double special(const loss_constants&, double g, double x, double t, double w, double q) {
+    const double product = as_factor(g) * as_factor(w);
+    if (x != x || t != t || q != q) return x + t + q;
+    if (is_finite(t) && is_finite(q)) return product * 0.0;
+    const double rising = x == -infinity ? 0.0 : 1.0, falling = x == infinity ? 0.0 : 1.0;
+    return product * (sign_of_rest(t) * rising - as_factor(q) * as_factor(t) * falling);
+  }
+  REPDL_HD static dd_ball<double> wide(const loss_constants& k, double g, double x, double t, double w, double q) {
+    using Ball = dd_ball<double>;
+    const bool bare = g == 0 || w == 0 || !is_finite(g) || !is_finite(w);
+    if (bare || !(magnitude_of(x) <= 600)) return {0.0, 0.0, infinity};
+    const Ball a = number<Ball>(1.0) - number<Ball>(t), b = number<Ball>(q) * number<Ball>(t);
+    const Ball e = exponential(number<Ball>(-magnitude_of(x)));
+    const Ball slope = (x >= 0 ? a : negated(b)) + (x >= 0 ? negated(b) : a) * e;
+    const Ball factor = number<Ball>(g) * number<Ball>(w);
+    return quotient_of(factor * slope, (number<Ball>(1.0) + e) * count_of<Ball>(k.n));
+  }
   REPDL_HD static loss_term first(const loss_constants& k, double g, double x, double t, double w, double q) {
     const dd a = two_sum(1.0, -t);
     const double b = q * t;
@@ -260,9 +368,14 @@ struct loss_body<ops::binary_cross_entropy_with_logits_backward> {
     r.value = r.part;
     if (x == 0 || near == infinity) return r;
     const ball<L> factor = x > 0 ? negated(product * (a + b)) : product * (a + b);
+    if (near < 0x1p-110) {  // (a - b) / 2 + c (x / 4 - ...): as near as x is small
+      r.part = scaled(product * (a - b), -1);
+      r.rest = -sign_of(factor);
+      if (r.rest == -2) r.rest = 2;
+    }
     const ball<L> e = exponential_of_minus(number<L>(near), near);
-    r.value = r.part + factor * (e / (one + e));
-    r.rest = sign_of(factor);
+    r.value = (x > 0 ? product * a : negated(product * b)) + factor * (e / (one + e));
+    if (!(near < 0x1p-110)) r.rest = sign_of(factor);
     return r;
   }
 };

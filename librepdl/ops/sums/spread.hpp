@@ -80,36 +80,6 @@ REPDL_HD decided_value<double> certify_spread(const spread_formula& f, dd sum, d
   return f.root ? certify_root<double>(q, e) : certify<double>(q, e);
 }
 
-// The first bits of n / d, n >= 0, d > 0 below half of what its words hold, with an even exponent: a bit at a time.
-template <class Dividend, class Divisor>
-REPDL_HD first_bits first_bits_of_quotient(const Dividend& n, const Divisor& d) {
-  first_bits q = {0, 0, false, 0};
-  int at = 64 * Dividend::words - 1;
-  while (at >= 0 && n.word(at >> 6) == 0) at -= 64;
-  if (at < 0) return q;
-  std::uint64_t rest[Divisor::words] = {};
-  for (int bits = 0;; --at) {
-    std::uint64_t in = at < 0 ? 0 : n.word(at >> 6) >> (at & 63) & 1;
-    bool fits = true;  // rest >= d, of what the words so far say
-    for (int i = 0; i < Divisor::words; ++i) {
-      const std::uint64_t word = rest[i] << 1 | in;
-      in = rest[i] >> 63;
-      rest[i] = word;
-      fits = word > d.word(i) || (word == d.word(i) && fits);
-    }
-    std::uint64_t carry = 1;  // a - b = a + ~b + 1
-    for (int i = 0; fits && i < Divisor::words; ++i) rest[i] = add_carry(rest[i], ~d.word(i), &carry);
-    q.high = q.high << 1 | q.low >> 63;
-    q.low = q.low << 1 | static_cast<std::uint64_t>(fits);
-    bits += bits != 0 || fits ? 1 : 0;
-    q.exponent = Dividend::lsb - Divisor::lsb + at;
-    if (bits == 128 || (bits == 127 && (q.exponent & 1) == 0)) break;
-  }
-  for (int i = 0; i < Divisor::words; ++i) q.cut |= rest[i] != 0;
-  for (int i = 0; 64 * i < at; ++i) q.cut |= (64 * (i + 1) <= at ? n.word(i) : n.word(i) << (64 - (at & 63))) != 0;
-  return q;
-}
-
 // The sums of x and x^2, of any x.
 struct exact_spread {
   exact_sum<double, 1> sum;
@@ -148,12 +118,7 @@ struct exact_spread {
       divisor.add_scaled(high, p.exponent + 64, p.negative);
     }
     const first_bits q = first_bits_of_quotient(spread, divisor);
-    if (q.high == 0) return 0.0;
-    if (f.root) return round_root<double>(q);
-    const int shift = leading_zeros(q.high);  // 0 or 1
-    const std::uint64_t top = shift == 0 ? q.high : q.high << 1 | q.low >> 63;
-    const auto below = static_cast<std::uint64_t>(q.cut || q.low << shift != 0);
-    return from_bits<double>(round_leading<double>(false, top, below, q.exponent + 127 - shift));
+    return f.root && q.high != 0 ? round_root<double>(q) : round_first_bits<double>(q);
   }
 
  private:

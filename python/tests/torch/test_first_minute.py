@@ -171,6 +171,60 @@ def test_variances_of_float64():
     assert torch.isfinite(leaf.grad).all() and leaf.grad.ne(0).any()
 
 
+def test_losses_of_float64():
+    """Elements, sums, means and gradients: the nearest numbers to exact fractions."""
+    torch.manual_seed(0)
+    x, t = 1e3 + torch.randn(2, 40, 7, dtype=torch.float64)
+    d = [[Fraction(a) - Fraction(b) for a, b in zip(*rows, strict=True)] for rows in zip(x.tolist(), t.tolist(), strict=True)]
+    third = Fraction(0.3)
+    losses = {
+        F.mse_loss: ({}, lambda d: d * d, lambda d: 2 * d),
+        F.smooth_l1_loss: ({"beta": 0.3}, lambda d: d * d / (2 * third) if abs(d) < third else abs(d) - third / 2,
+                           lambda d: d / third if abs(d) < third else (d > 0) - (d < 0)),
+        F.huber_loss: ({"delta": 0.3}, lambda d: d * d / 2 if abs(d) <= third else third * (abs(d) - third / 2),
+                       lambda d: d if abs(d) <= third else third * ((d > 0) - (d < 0))),
+    }
+    for function, (options, loss, slope) in losses.items():
+        each = torch.tensor([[float(loss(v)) for v in row] for row in d], dtype=torch.float64)
+        total = sum(loss(v) for row in d for v in row)
+        assert same(function(x, t, reduction="none", **options), each)
+        assert function(x, t, reduction="sum", **options).item() == float(total)
+        leaf = x.clone().requires_grad_()
+        mean = function(leaf, t, **options)
+        assert mean.item() == float(total / 280)
+        mean.backward()
+        assert same(leaf.grad, torch.tensor([[float(slope(v) / 280) for v in row] for row in d], dtype=torch.float64))
+    targets, weight = torch.arange(40) % 7, torch.rand(7, dtype=torch.float64)
+    rows = [(Fraction(a[i]), Fraction(weight[i].item())) for a, i in zip(x.tolist(), targets.tolist(), strict=True)]
+    leaf = x.clone().requires_grad_()
+    nll = F.nll_loss(leaf, targets, weight)
+    assert nll.item() == float(-sum(a * w for a, w in rows) / sum(w for _, w in rows))
+    nll.backward()
+    total = Fraction(float(sum(w for _, w in rows)))
+    assert leaf.grad[torch.arange(40), targets].tolist() == [float(-w / total) for _, w in rows] and leaf.grad.count_nonzero() == 40
+    assert F.nll_loss(x.t()[None], targets[None], reduction="sum").item() == float(-sum(a for a, _ in rows))
+
+
+def test_losses_with_logarithms_of_float64():
+    torch.manual_seed(0)
+    x, t, w = torch.randn(40, 7, dtype=torch.float64), torch.rand(40, 7, dtype=torch.float64), torch.rand(7, dtype=torch.float64)
+    p, sign = x.sigmoid(), x.roll(1, 0).sign()
+    for reduction in ("none", "mean", "sum"):
+        options = {"reduction": reduction}
+        assert same(F.soft_margin_loss(x, sign, **options), librepdl.soft_margin_loss(x, sign, **options))
+        assert same(F.binary_cross_entropy(p, t, w, **options), librepdl.binary_cross_entropy(p, t, w, **options))
+        assert same(F.binary_cross_entropy_with_logits(x, t, w, pos_weight=w, **options),
+                    librepdl.binary_cross_entropy_with_logits(x, t, w, w, **options))
+    assert F.soft_margin_loss(x[:1, :1], x[:1, :1] * 0).item() == math.log(2)
+    for function, a, b in ((F.soft_margin_loss, x, sign), (F.binary_cross_entropy, p, t), (F.binary_cross_entropy_with_logits, x, t)):
+        leaf = a.clone().requires_grad_()
+        function(leaf, b).backward()
+        gradient = getattr(librepdl, function.__name__ + "_backward")
+        if function is not F.binary_cross_entropy_with_logits:  # autograd's formula is another
+            assert same(leaf.grad, gradient(torch.ones((), dtype=torch.float64), a, b))
+        assert torch.isfinite(leaf.grad).all() and leaf.grad.ne(0).all()
+
+
 def test_the_sign_of_a_complex_number_is_refused():
     z = torch.view_as_complex(torch.ones(3, 2))
     for function in (torch.sgn, torch.Tensor.sgn_, lambda t: torch.sgn(t, out=torch.empty_like(t))):

@@ -23,7 +23,7 @@ struct loss_operands {
   Tensor x, t;
   loss_operands(call& c, int i) : x(c.tensor(i)), t(c.tensor(i + 1)) {
     const at::ScalarType type = at::promote_types(x.scalar_type(), t.scalar_type());
-    if (!(type_bit(type) & NARROW)) c.refuse("");
+    if (!(type_bit(type) & FLOATS)) c.refuse("");
     x = converted(x, type);
     t = converted(t, type);
   }
@@ -101,6 +101,8 @@ const Tensor& classes_weight(call& c, const Tensor& x, int i) {
   if (w.defined() && w.scalar_type() != x.scalar_type()) c.refuse("with a weight of another type");
   return w;
 }
+// Of the sum of the weights.
+at::ScalarType type_of_weights(const Tensor& x) { return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat; }
 // Of every target that is not ignored.
 void expect_classes(const Tensor& targets, int64_t classes, int64_t ignored) {
   constexpr const char* what = "expected targets that are classes";
@@ -123,7 +125,7 @@ void nll_loss_forward(call& c) {
   const int64_t reduction = c.integer(3);
   expect_classes(t, x.size(x.dim() == 1 ? 0 : 1), c.integer(4));
   Tensor out = reduction != 0 ? at::empty({}, x.options()) : at::empty(t.sizes(), x.options()),
-         total = at::empty({}, x.options().dtype(at::kFloat));
+         total = at::empty({}, x.options().dtype(type_of_weights(x)));
   op({x, t, classes_weight(c, x, 2)}, {&out, &total},
      {{"reduction", reduction_of(reduction)}, {"ignore_index", c.integer(4)}});
   c.give(out);
@@ -135,7 +137,7 @@ void nll_loss_backward(call& c) {
   static const operation op("nll_loss_backward");
   const Tensor& x = c.tensor(1);
   Tensor out = at::empty_like(x, at::MemoryFormat::Contiguous);
-  const Tensor total = converted(c.tensor(6), at::kFloat);
+  const Tensor total = converted(c.tensor(6), type_of_weights(x));
   op({c.tensor(0), x, c.tensor(2), classes_weight(c, x, 3), total}, {&out},
      {{"reduction", reduction_of(c.integer(4))}, {"ignore_index", c.integer(5)}});
   c.give(out);
