@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The test of tools/machine_code.py and tools/certificates.py: what changes the hash of a loop, what does not, and what is refused;
-which builds a certificate proves.
+which builds a certificate proves; which operations need one.
 
 Small objects of the compiler here, named as those of a build.
 """
@@ -115,6 +115,27 @@ def said(command, *args):
         return command(*args), out.getvalue()
 
 
+def check_proofs(expect):
+    """Every row of the table is proved by enumeration or otherwise; of one that says neither, nothing is said but an error."""
+    table = (certificates.root / "librepdl/ops/elementwise/elementwise.def").read_text()
+    rows = [line.split("(")[1].split(",")[0] for line in table.splitlines() if line.startswith("REPDL_ELEMENTWISE(")]
+    enumerated, otherwise = certificates.enumerated(), certificates.proved_otherwise()
+    expect("rows are neither enumerated nor proved otherwise, or both", sorted(enumerated + otherwise) == sorted(rows))
+    expect("exp and erfinv are not enumerated", {"exp", "erfinv"} <= set(enumerated))
+    expect("fma and acos are enumerated", {"fma", "acos"} <= set(otherwise))
+    exp = next(line for line in table.splitlines() if line.startswith("REPDL_ELEMENTWISE(exp,"))
+    for old, new in (("enumerate_narrow", "enumerate_wide"), ("enumerate_narrow, ", ""), ("(exp,", "(exp"), ("e^x", 'e^"x'),
+                     ("enumerate_narrow", "multi_limb")):
+        row = exp.replace(old, new)
+        expect(f"nothing to change: {old}", row != exp)
+        try:
+            certificates.proofs(row)
+            expect(f"not refused: {row}", False)
+        except ValueError:
+            pass
+    return len(rows)
+
+
 def check_certificates(folder, expect):
     """A certificate of exp on AVX2, as if there were no other operations and engines."""
     certificates.folder = folder / "certificates"
@@ -196,9 +217,10 @@ def main():
         expect("a kernel's text changes with the file and the labels' numbers", compare_ptx.kernels_of(moved) == kernels)
         for old, new in (("0d3FF0000000000000", "0d3FF0000000000001"), ("fma.rn", "fma.rz"), ("_param_0]", "_param_1]")):
             expect(f"a kernel's text does not change with {new}", compare_ptx.kernels_of(ptx.replace(old, new)) != kernels)
+        rows = check_proofs(expect)
         checks = check_certificates(here, expect)
     print(f"certificates_test: {len(same) + 1} changes keep a hash, {len(different) + 1} change it, {len(refused)} are refused; "
-          f"{checks} certificates checked")
+          f"{checks} certificates checked; {rows} rows have a proof")
 
 
 main()

@@ -616,13 +616,26 @@ class Elementwise(Case):
             half_pi = 2 * arctangent(decimal.Decimal(1))
             ln2 = decimal.Decimal(2).ln()
             arcsine = lambda d: arctangent(d / (1 - d * d).sqrt())
+
+            def sine(d, k=1):  # k = 0: cosine
+                term = total = d**k if k else decimal.Decimal(1)
+                for n in range(k, 160, 2):
+                    term *= -d * d / ((n + 1) * (n + 2))
+                    total += term
+                return total
+            cosine = lambda d: sine(d, 0)
+            ln10 = decimal.Decimal(10).ln()
+            pi = 2 * half_pi
             functions = {"asin": arcsine, "acos": lambda d: half_pi - arcsine(d), "atan": arctangent,
                          "sinh": lambda d: (d.exp() - (-d).exp()) / 2, "cosh": lambda d: (d.exp() + (-d).exp()) / 2,
                          "asinh": lambda d: (d + (d * d + 1).sqrt()).ln(), "acosh": lambda d: (d + (d * d - 1).sqrt()).ln(),
                          "atanh": lambda d: ((1 + d) / (1 - d)).ln() / 2,
                          "cbrt": lambda d: (abs(d).ln() / 3).exp().copy_sign(d), "exp10": lambda d: (d * decimal.Decimal(10).ln()).exp(),
-                         "exp2m1": lambda d: (d * ln2).exp() - 1, "log2p1": lambda d: (1 + d).ln() / ln2}
-            domains = {"asin": (-1, 1), "acos": (-1, 1), "acosh": (1, 5), "atanh": (-1, 1), "log2p1": (-1, 4)}
+                         "exp2m1": lambda d: (d * ln2).exp() - 1, "exp10m1": lambda d: (d * ln10).exp() - 1,
+                         "log2p1": lambda d: (1 + d).ln() / ln2, "log10p1": lambda d: (1 + d).ln() / ln10,
+                         "tan": lambda d: sine(d) / cosine(d), "sinpi": lambda d: sine(d * pi), "cospi": lambda d: cosine(d * pi),
+                         "tanpi": lambda d: sine(d * pi) / cosine(d * pi), "sinc": lambda d: sine(d * pi) / (d * pi)}
+            domains = {"asin": (-1, 1), "acos": (-1, 1), "acosh": (1, 5), "atanh": (-1, 1), "log2p1": (-1, 4), "log10p1": (-1, 4)}
             for fmt in FORMATS:
                 zero, one, inf, minus, quiet = 0, rounded(F(1), fmt), infinity(fmt), sign_bit(fmt), nan(fmt)
                 two, low, least = rounded(F(2), fmt), one | minus, 1
@@ -638,11 +651,28 @@ class Elementwise(Case):
                            "cbrt": {zero: zero, minus: minus, inf: inf, inf | minus: inf | minus, rounded(F(27), fmt): rounded(F(3), fmt)},
                            "exp10": {zero: one, minus: one, two: rounded(F(100), fmt), inf: inf, inf | minus: zero},
                            "exp2m1": {zero: zero, minus: minus, two: rounded(F(3), fmt), inf: inf, inf | minus: low},
-                           "log2p1": {zero: zero, minus: minus, one: one, low: inf | minus, two | minus: quiet, inf: inf, inf | minus: quiet}}
+                           "exp10m1": {zero: zero, minus: minus, one: rounded(F(9), fmt), two: rounded(F(99), fmt), inf: inf, inf | minus: low},
+                           "log2p1": {zero: zero, minus: minus, one: one, low: inf | minus, two | minus: quiet, inf: inf, inf | minus: quiet},
+                           "log10p1": {zero: zero, minus: minus, rounded(F(9), fmt): one, rounded(F(99), fmt): two, low: inf | minus,
+                                       two | minus: quiet, inf: inf, inf | minus: quiet},
+                           "tan": {**odd, inf: quiet, inf | minus: quiet},
+                           "sinpi": {zero: zero, minus: minus, one: zero, low: minus, two | minus: minus, inf: quiet, inf | minus: quiet},
+                           "cospi": {zero: one, minus: one, least: one, one: low, low: low, two: one, inf: quiet, inf | minus: quiet},
+                           "tanpi": {zero: zero, minus: minus, one: minus, low: zero, two: zero, two | minus: minus, inf: quiet,
+                                     inf | minus: quiet},
+                           "sinc": {zero: one, minus: one, least: one, one: zero, low: zero, two | minus: zero, inf: quiet,
+                                    inf | minus: quiet}}
+                for sign in (0, minus):  # odd multiples of 1/2
+                    half, more = rounded(F(1, 2), fmt) | sign, rounded(F(3, 2), fmt) | sign
+                    special["sinpi"] |= {half: one | sign, more: one | minus - sign}
+                    special["cospi"] |= {half: zero, more: zero}
+                    special["tanpi"] |= {half: inf | sign, more: inf | minus - sign, rounded(F(1, 4), fmt) | sign: one | sign}
                 for name, f in functions.items():
                     lo, hi = domains.get(name, (-4, 4))
                     x = [rounded(F(r.randrange((lo << 26) + 1, hi << 26), 1 << 26), fmt) for _ in range(200)]
                     x = [v for v in x if v not in special[name] and value(v, fmt)]
+                    if name in ("sinpi", "cospi", "tanpi", "sinc"):
+                        x = [v for v in x if (4 * value(v, fmt)).denominator > 1]
                     self.transcendental(name, f, x, {**special[name], **nans}, fmt)
 
     def test_pow(self):

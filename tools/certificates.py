@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Certificates: which machine code was proved on every input, when and where.
 
-    tools/certificates.py record REPDL [OP...]   runs `REPDL verify OP` for each operation with digests of all inputs and notes
-                                                 the run in docs/certificates/OP.txt; with --cuda on the GPU alone, where the
-                                                 CPU's code is certified
+    tools/certificates.py record REPDL [OP...]   runs `REPDL verify OP` for each operation that needs a certificate, or has one, and
+                                                 notes the run in docs/certificates/OP.txt; with --cuda on the GPU alone, where
+                                                 the CPU's code is certified
     tools/certificates.py check [BUILD_DIR]      fails when the digests have changed since a certificate, or when a certificate
                                                  lacks an engine, where no line `open ENGINE | why` admits that; operations
-                                                 whose rows say `ieee` or `select` may have none.
+                                                 whose rows name another proof than enumeration may have none.
                                                  With BUILD_DIR: also when its compiler is one that certificates name, and an
                                                  operation proved by enumeration is not certified for the code of this build
     tools/certificates.py unproved BUILD_DIR     prints the operations whose proof is the enumeration of all inputs and that no
@@ -41,17 +41,40 @@ def operations():
     return sorted({p.name.split(".")[0] for p in (root / "docs/digests").glob("*.f32*.txt")})
 
 
+# The words that rows of elementwise.def say for their proof. Others: one correctly rounded instruction, no rounding, a proof in the body's
+# header, or a rounding test that multi-limb numbers stand behind; of `_narrow` ones that test is for binary64.
+by_enumeration = {"enumerate", "enumerate_narrow"}
+by_other_proofs = {"ieee", "select", "formula", "formula_narrow", "multi_limb"}
+
+
+def proofs(table=None):
+    """{elementwise operation: the word of its row}, of every row."""
+    table = table or (root / "librepdl/ops/elementwise/elementwise.def").read_text()
+    found = {}
+    for row in re.findall(r"^REPDL_ELEMENTWISE\b.*$", table, re.M):
+        columns = re.fullmatch(r'REPDL_ELEMENTWISE\((\w+), .*, *(\w+), *\d+, "(?:[^"\\]|\\.)*"\)', row)
+        if columns is None or columns.group(2) not in by_enumeration | by_other_proofs:
+            raise ValueError(f"elementwise.def: is this row proved by the enumeration of all inputs? {row}")
+        found[columns.group(1)] = columns.group(2)
+    if not by_enumeration & set(found.values()):
+        raise ValueError("elementwise.def: no row is proved by the enumeration of all inputs")
+    return found
+
+
 def enumerated():
     """The elementwise operations whose proof is enumeration."""
-    rows = (root / "librepdl/ops/elementwise/elementwise.def").read_text()
-    names = re.findall(r"^REPDL_ELEMENTWISE\((\w+),.*\benumerate,", rows, re.M)
-    return names or sys.exit("certificates: elementwise.def has no row with the proof 'enumerate'")
+    return [op for op, proof in proofs().items() if proof in by_enumeration]
 
 
 def proved_otherwise():
-    """Those whose bits need no enumeration: one correctly rounded instruction, no rounding, or a rounding test that multi-limb numbers stand behind."""
-    rows = (root / "librepdl/ops/elementwise/elementwise.def").read_text()
-    return re.findall(r"^REPDL_ELEMENTWISE\((\w+),.*\b(?:ieee|select|multi_limb),", rows, re.M)
+    """Those whose bits need no enumeration."""
+    return [op for op, proof in proofs().items() if proof in by_other_proofs]
+
+
+def to_record():
+    """The operations that need a certificate, or have one."""
+    others = proved_otherwise()
+    return [op for op in operations() if op not in others or (folder / f"{op}.txt").exists()]
 
 
 def digest_files(op):
@@ -117,7 +140,7 @@ def code_of(build, ops):
 
 
 def print_code(build):
-    for engine, (compiler, hashes) in code_of(build, operations()).items():
+    for engine, (compiler, hashes) in code_of(build, to_record()).items():
         for op, code in hashes.items():
             print(f"{engine} | {compiler} | {op} | {code}")
 
@@ -158,7 +181,7 @@ def engines_of(info):
 
 
 def record(repdl, ops, cuda_alone):
-    ops = ops or operations()
+    ops = ops or to_record()
     code = code_beside(repdl, ops)
     info, cpu = info_of(repdl)
     engines = [e for e in engines_of(info) if e == "cuda" or not cuda_alone]

@@ -13,8 +13,8 @@ tools/compare_ptx.py compares it. What ptxas or the driver makes of it is not in
 
 Instructions with what they read are all that is executed: equal text, equal results. The name and version of the compiler and
 its options -O -m -f -std -D are hashed too; they can change the results only through the text, but they say what a certificate
-is about, and a change of them asks for a new proof. Not hashed: where files lie, warnings, a launcher (ccache), and options
-about paths and messages (-fmacro-prefix-map, -ffile-prefix-map, -fdebug-prefix-map, -fdiagnostics-*).
+is about, and a change of them asks for a new proof. Not hashed: where files lie, warnings, a launcher (ccache), limits of the
+optimiser (--param), and options about paths and messages (-fmacro-prefix-map, -ffile-prefix-map, -fdebug-prefix-map, -fdiagnostics-*).
 """
 import functools
 import hashlib

@@ -407,14 +407,30 @@ REPDL_HD_CALL ball<L> quarter_turns(double x, std::uint64_t* q) {
   return scaled(multiply(quarter_pi_ball<L>(), r), 3);
 }
 
+// (sine ? sin : cos)(r + q pi/2), |r| < 0.7855: of r's middle, whose fraction phi is less than a unit low: w = phi^2 less than 3 units.
+// |sin'|, |cos'| <= 1: r's radius passes. Of an exact r, sin r has a relative error of a few ulps.
+template <int L>
+REPDL_HD_CALL ball<L> circular_of_rest(const ball<L>& r, std::uint64_t q, bool sine) {
+  constexpr int N = L + 1;
+  const bool cosine = ((q & 1) != 0) == sine;  // of r
+  const bool flip = sine ? (q & 2) != 0 : ((q + 1) & 2) != 0;
+  multi_limb<L> phi = r.middle;
+  phi.negative = 0;
+  std::uint64_t head = 0;
+  fraction<N> w = fraction_of<N>(phi, &head);
+  multiply_by(w, w);
+  ball<L> value = circular_series<L>(w, cosine);
+  if (!cosine) value = multiply(exact_ball(r.middle), value);
+  value = grown(value, r.radius);
+  return flip ? negated(value) : value;
+}
+
 // (sine ? sin : cos) x, exact x.
 //
-// |x| < 2^54: q is an integer next to |x| / (pi/2), off by less than 1/2 + 2^-38, and r = |x| - q (pi/2), |r| < 0.7855; sin or cos
-// of its middle, whose fraction phi is less than a unit low: w = phi^2 less than 3 units. |sin'|, |cos'| <= 1: r's
-// radius passes, less than q 2^(2 - 64 L). q = 0: r is exact, and sin x has a relative error of a few ulps.
+// |x| < 2^54: q is an integer next to |x| / (pi/2), off by less than 1/2 + 2^-38, and r = |x| - q (pi/2), |r| < 0.7855, its radius
+// less than q 2^(2 - 64 L). q = 0: r is exact.
 template <int L>
 REPDL_HD_ONCE ball<L> circular(double x, bool sine) {
-  constexpr int N = L + 1;
   const double magnitude = magnitude_of(x);
   std::uint64_t q = 0;
   ball<L> r;
@@ -428,18 +444,8 @@ REPDL_HD_ONCE ball<L> circular(double x, bool sine) {
     multiply_by(r, exact_ball(integer_part(turns, &q)));
     r = subtract(exact_ball(a), r);
   }
-  const bool cosine = ((q & 1) != 0) == sine;  // of r
-  bool flip = sine ? (q & 2) != 0 : ((q + 1) & 2) != 0;
-  if (sine && x < 0) flip = !flip;
-  multi_limb<L> phi = r.middle;
-  phi.negative = 0;
-  std::uint64_t head = 0;
-  fraction<N> w = fraction_of<N>(phi, &head);
-  multiply_by(w, w);
-  ball<L> value = circular_series<L>(w, cosine);
-  if (!cosine) value = multiply(exact_ball(r.middle), value);
-  value = grown(value, r.radius);
-  return flip ? negated(value) : value;
+  if (sine && x < 0) q += 2;
+  return circular_of_rest(r, q, sine);
 }
 
 }  // namespace REPDL_ISA

@@ -152,8 +152,8 @@ struct matmul : operation<op_id::matmul> {
   static constexpr std::string_view formula = "alpha * sum over k of a_ik * b_kj, + beta * bias_ij";
   using attrs = matmul_options;
   static constexpr operand in[] = {
-      {"a", NARROW}, {"b", NARROW, false, extent::own}, {"bias", NARROW, true, extent::own}};
-  static constexpr operand out[] = {{"out", NARROW}};
+      {"a", FLOATS}, {"b", FLOATS, false, extent::own}, {"bias", FLOATS, true, extent::own}};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 
 struct uniform : of_nothing<op_id::uniform, uniform_attrs, FLOATS> {

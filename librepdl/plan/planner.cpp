@@ -452,6 +452,8 @@ reduce_plan dots_of(const matmul_plan& m) {
   p.in[1].data = m.b.data;
   p.out = m.out;
   p.bias = m.bias.data;
+  p.alpha = m.alpha;
+  p.beta = m.beta;
   return p;
 }
 

@@ -55,7 +55,7 @@ struct map_plan {
 /// Reductions: for every index of the kept axes, reduce over all indices of the reduced axes.
 /// sum, mean, max, min: out of the inputs' format. argmax, argmin: out i64, the row-major index within the reduced axes as the
 /// caller gave them (merging axes keeps it). dot: two inputs, the terms are their products, and one more where there is a
-/// bias. prelu_weight_backward: likewise, without the terms whose second factor is > 0, and no bias. sum_squares: dot of x and x;
+/// bias; of f64 also scaled, alpha times the products' sum and beta times the bias. prelu_weight_backward: likewise, without the terms whose second factor is > 0, and no bias. sum_squares: dot of x and x;
 /// vector_norm: that, sum, max or min. var, stddev and var_mean of f64 are var (spreads_of): the second input is the first element of
 /// each output's, again and again.
 struct reduce_plan {
@@ -77,12 +77,14 @@ struct reduce_plan {
   axes out_stride;    // along the kept axes
   const void* bias;   // of dot; null: none
   axes bias_stride;   // along the kept axes
+  double alpha = 1, beta = 1;
   bool magnitudes;    // of one input: its elements without their signs
   bool root;          // of dot and var: the result's root
   double correction;  // of var
   void* mean;         // of var: the mean of the first input, another output; null: none
   axes mean_stride;   // along the kept axes
 
+  bool is_scaled() const noexcept { return alpha != 1 || (bias != nullptr && beta != 1); }
   bool is_spread() const noexcept { return op == ops::op_id::var; }
   bool is_sum() const noexcept {
     using enum ops::op_id;
@@ -120,7 +122,7 @@ struct matmul_plan {
   bool is_scaled() const noexcept { return alpha != 1 || (bias.data != nullptr && beta != 1); }
 };
 
-/// The exact product as one dot product per output, if it is not scaled.
+/// The exact product as one dot product per output; scaled ones of f64 only.
 reduce_plan dots_of(const matmul_plan&);
 
 /// conv2d and its gradients. Three tensors play the same roles in all of them; `out` is the one that is computed (its

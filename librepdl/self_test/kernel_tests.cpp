@@ -241,6 +241,7 @@ std::vector<group> matmul_calls(dtype type) {
                          {large, scaled(large)},
                          from_every_tier(rows),
                          {columns}};
+  if (type == dtype::f64) all.push_back(from_every_tier(wide(scaled(rows))));  // one engine for all of them
   if (type == dtype::f32) {
     test_call chain = batches;
     chain.attrs = {{"accumulate", "fma_chain"}};

@@ -18,38 +18,39 @@ __all__ = [
     "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward", "cbrt", "ceil", "celu",
     "celu_backward", "clamp", "clamp_backward", "clip", "clip_backward", "clip_backward_hi", "clip_backward_lo",
     "clip_grad_norm", "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert",
-    "copysign", "copysign_backward", "cos", "cos_backward", "cosh", "cross_entropy", "cross_entropy_backward",
-    "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "div", "div_backward_y", "div_floor",
-    "div_trunc", "divide", "dot", "elu", "elu_backward", "embedding_backward", "equal", "erf", "erf_backward",
-    "erfc", "erfc_backward", "erfinv", "exp", "exp10", "exp2", "exp2_backward", "exp2m1", "expit", "expm1",
-    "expm1_backward", "fabs", "fix", "floor", "floor_divide", "fma", "fmax", "fmax_backward_x", "fmax_backward_y",
-    "fmin", "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "geglu", "geglu_backward_a",
-    "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal",
-    "group_norm", "group_norm_backward", "group_norm_weight_backward", "hardshrink", "hardshrink_backward",
-    "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward",
-    "heaviside", "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "index_add", "isfinite", "isinf",
-    "isnan", "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm", "layer_norm_backward",
+    "copysign", "copysign_backward", "cos", "cos_backward", "cosh", "cospi", "cross_entropy",
+    "cross_entropy_backward", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "div",
+    "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu", "elu_backward", "embedding_backward",
+    "equal", "erf", "erf_backward", "erfc", "erfc_backward", "erfinv", "exp", "exp10", "exp10m1", "exp2",
+    "exp2_backward", "exp2m1", "expit", "expm1", "expm1_backward", "fabs", "fix", "floor", "floor_divide", "fma",
+    "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x", "fmin_backward_y", "fmod",
+    "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward", "gelu_tanh",
+    "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal", "group_norm", "group_norm_backward",
+    "group_norm_weight_backward", "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward",
+    "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "heaviside", "huber_loss",
+    "huber_loss_backward", "hypot", "hypot_backward", "index_add", "isfinite", "isinf", "isnan", "kl_div",
+    "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm", "layer_norm_backward",
     "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp", "lerp_backward_weight",
     "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal", "linspace", "log", "log10",
-    "log10_backward", "log1p", "log1p_backward", "log2", "log2_backward", "log2p1", "log_backward", "log_expit",
-    "log_sigmoid", "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp", "logaddexp2",
-    "logaddexp2_backward", "logaddexp_backward", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
-    "logit_backward", "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d",
-    "max_pool2d_backward", "max_pool2d_with_indices", "maximum", "maximum_backward", "mean", "min", "minimum",
-    "minimum_backward", "mish", "mish_backward", "mod", "mse_loss", "mse_loss_backward", "mul", "multiply",
-    "nan_to_num", "neg", "negative", "nextafter", "nll_loss", "nll_loss_backward", "not_equal", "pow",
+    "log10_backward", "log10p1", "log1p", "log1p_backward", "log2", "log2_backward", "log2p1", "log_backward",
+    "log_expit", "log_sigmoid", "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp",
+    "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max",
+    "max_pool2d", "max_pool2d_backward", "max_pool2d_with_indices", "maximum", "maximum_backward", "mean", "min",
+    "minimum", "minimum_backward", "mish", "mish_backward", "mod", "mse_loss", "mse_loss_backward", "mul",
+    "multiply", "nan_to_num", "neg", "negative", "nextafter", "nll_loss", "nll_loss_backward", "not_equal", "pow",
     "pow_backward_x", "pow_backward_y", "pow_scalar", "pow_scalar_backward", "power", "prelu", "prelu_backward",
     "prelu_weight_backward", "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a", "relu", "relu6",
     "relu6_backward", "relu_backward", "remainder", "remainder_backward_y", "rint", "rms_norm", "rms_norm_backward",
     "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward", "scalar_pow", "scalar_pow_backward",
     "scatter_add", "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu",
-    "silu_backward", "sin", "sin_backward", "sinh", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss",
-    "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward", "softshrink",
-    "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "std", "stddev",
-    "sub", "subtract", "sum", "sum_squares", "swiglu", "swiglu_backward_a", "tanh", "tanh_backward", "tanhshrink",
-    "threshold", "threshold_backward", "total_norm", "true_divide", "trunc", "upsample_nearest2d",
-    "upsample_nearest2d_backward", "var", "var_mean", "vector_norm", "where", "xlogy", "xlogy_backward_x",
-    "xlogy_backward_y",
+    "silu_backward", "sin", "sin_backward", "sinc", "sinh", "sinpi", "smooth_l1_loss", "smooth_l1_loss_backward",
+    "soft_margin_loss", "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward",
+    "softshrink", "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "std",
+    "stddev", "sub", "subtract", "sum", "sum_squares", "swiglu", "swiglu_backward_a", "tan", "tanh",
+    "tanh_backward", "tanhshrink", "tanpi", "threshold", "threshold_backward", "total_norm", "true_divide", "trunc",
+    "upsample_nearest2d", "upsample_nearest2d_backward", "var", "var_mean", "vector_norm", "where", "xlogy",
+    "xlogy_backward_x", "xlogy_backward_y",
 ]
 
 # In the order of the registry.
@@ -76,25 +77,26 @@ ORDER = (
     "logaddexp2_backward", "sin_backward", "cos_backward", "erf_backward", "erfc_backward", "pow_backward_x",
     "pow_backward_y", "glu", "swiglu", "reglu", "geglu", "glu_backward_b", "swiglu_backward_a", "reglu_backward_a",
     "geglu_backward_a", "pow_scalar", "scalar_pow", "clip_backward", "clip_backward_lo", "clip_backward_hi",
-    "pow_scalar_backward", "scalar_pow_backward", "erfinv", "heaviside", "nextafter", "asin", "acos", "atan",
-    "sinh", "cosh", "asinh", "acosh", "atanh", "cbrt", "exp10", "exp2m1", "log2p1", "convert", "sum", "mean", "max",
-    "min", "argmax", "argmin", "dot", "matmul", "uniform", "permutation", "conv2d", "conv2d_grad_input",
-    "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d", "max_pool2d_backward", "avg_pool2d",
-    "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp", "cross_entropy", "softmax_backward",
-    "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward", "sgd", "adamw", "normal", "bernoulli",
-    "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
-    "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "soft_margin_loss",
-    "soft_margin_loss_backward", "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward",
-    "binary_cross_entropy", "binary_cross_entropy_backward", "kl_div", "kl_div_backward", "prelu_weight_backward",
-    "layer_norm", "rms_norm", "group_norm", "batch_norm", "layer_norm_backward", "rms_norm_backward",
-    "group_norm_backward", "batch_norm_backward", "layer_norm_weight_backward", "rms_norm_weight_backward",
-    "group_norm_weight_backward", "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference",
-    "batch_norm_inference_backward", "batch_norm_inference_weight_backward", "index_add", "embedding_backward",
-    "scatter_add", "var", "stddev", "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices",
-    "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward",
-    "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm",
-    "clip_grad_norm", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential",
-    "linspace", "arange", "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial",
+    "pow_scalar_backward", "scalar_pow_backward", "erfinv", "heaviside", "nextafter", "tan", "asin", "acos", "atan",
+    "sinh", "cosh", "asinh", "acosh", "atanh", "cbrt", "exp10", "exp2m1", "exp10m1", "log2p1", "log10p1", "sinpi",
+    "cospi", "tanpi", "sinc", "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul",
+    "uniform", "permutation", "conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d",
+    "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp",
+    "cross_entropy", "softmax_backward", "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward",
+    "sgd", "adamw", "normal", "bernoulli", "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss",
+    "smooth_l1_loss", "huber_loss", "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward",
+    "huber_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "binary_cross_entropy_with_logits",
+    "binary_cross_entropy_with_logits_backward", "binary_cross_entropy", "binary_cross_entropy_backward", "kl_div",
+    "kl_div_backward", "prelu_weight_backward", "layer_norm", "rms_norm", "group_norm", "batch_norm",
+    "layer_norm_backward", "rms_norm_backward", "group_norm_backward", "batch_norm_backward",
+    "layer_norm_weight_backward", "rms_norm_weight_backward", "group_norm_weight_backward",
+    "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference", "batch_norm_inference_backward",
+    "batch_norm_inference_weight_backward", "index_add", "embedding_backward", "scatter_add", "var", "stddev",
+    "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices", "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward", "adaptive_avg_pool2d",
+    "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm", "clip_grad_norm",
+    "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential", "linspace", "arange",
+    "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial",
 )
 
 # An array of any library.
@@ -2303,6 +2305,17 @@ def nextafter(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     return result
 
 
+def tan(x: A, /, *, out: A | None = None) -> A:
+    """tan x, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(169, (x,), out, None)
+    return result
+
+
 def asin(x: A, /, *, out: A | None = None) -> A:
     """y in [-pi/2, pi/2] with sin y = x, rounded once.
 
@@ -2310,7 +2323,7 @@ def asin(x: A, /, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(169, (x,), out, None)
+    result: A = _call(170, (x,), out, None)
     return result
 
 
@@ -2321,7 +2334,7 @@ def acos(x: A, /, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(170, (x,), out, None)
+    result: A = _call(171, (x,), out, None)
     return result
 
 
@@ -2332,7 +2345,7 @@ def atan(x: A, /, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(171, (x,), out, None)
+    result: A = _call(172, (x,), out, None)
     return result
 
 
@@ -2343,7 +2356,7 @@ def sinh(x: A, /, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(172, (x,), out, None)
+    result: A = _call(173, (x,), out, None)
     return result
 
 
@@ -2354,7 +2367,7 @@ def cosh(x: A, /, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(173, (x,), out, None)
+    result: A = _call(174, (x,), out, None)
     return result
 
 
@@ -2365,7 +2378,7 @@ def asinh(x: A, /, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(174, (x,), out, None)
+    result: A = _call(175, (x,), out, None)
     return result
 
 
@@ -2376,7 +2389,7 @@ def acosh(x: A, /, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(175, (x,), out, None)
+    result: A = _call(176, (x,), out, None)
     return result
 
 
@@ -2387,7 +2400,7 @@ def atanh(x: A, /, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(176, (x,), out, None)
+    result: A = _call(177, (x,), out, None)
     return result
 
 
@@ -2398,7 +2411,7 @@ def cbrt(x: A, /, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(177, (x,), out, None)
+    result: A = _call(178, (x,), out, None)
     return result
 
 
@@ -2409,7 +2422,7 @@ def exp10(x: A, /, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(178, (x,), out, None)
+    result: A = _call(179, (x,), out, None)
     return result
 
 
@@ -2420,7 +2433,18 @@ def exp2m1(x: A, /, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(179, (x,), out, None)
+    result: A = _call(180, (x,), out, None)
+    return result
+
+
+def exp10m1(x: A, /, *, out: A | None = None) -> A:
+    """10^x - 1, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(181, (x,), out, None)
     return result
 
 
@@ -2431,7 +2455,62 @@ def log2p1(x: A, /, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(180, (x,), out, None)
+    result: A = _call(182, (x,), out, None)
+    return result
+
+
+def log10p1(x: A, /, *, out: A | None = None) -> A:
+    """log10(1 + x), rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(183, (x,), out, None)
+    return result
+
+
+def sinpi(x: A, /, *, out: A | None = None) -> A:
+    """sin(pi x); x whole: a zero with the sign of x, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(184, (x,), out, None)
+    return result
+
+
+def cospi(x: A, /, *, out: A | None = None) -> A:
+    """cos(pi x); x halfway between whole numbers: +0, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(185, (x,), out, None)
+    return result
+
+
+def tanpi(x: A, /, *, out: A | None = None) -> A:
+    """sin(pi x) / cos(pi x), rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(186, (x,), out, None)
+    return result
+
+
+def sinc(x: A, /, *, out: A | None = None) -> A:
+    """x = 0 ? 1 : sin(pi x) / (pi x), rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(187, (x,), out, None)
     return result
 
 
@@ -2444,7 +2523,7 @@ def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = Non
     saturate: to f8: beyond the largest number is the largest number
     Why the bits are right: IEEE 754 operation.
     """
-    return _call(181, (x,), out, (dtype, saturate))
+    return _call(188, (x,), out, (dtype, saturate))
 
 
 astype = convert
@@ -2459,7 +2538,7 @@ def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(182, (x,), out, (axis, keepdims))
+    result: A = _call(189, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2472,7 +2551,7 @@ def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | Non
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(183, (x,), out, (axis, keepdims))
+    result: A = _call(190, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2485,7 +2564,7 @@ def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(184, (x,), out, (axis, keepdims))
+    result: A = _call(191, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2501,7 +2580,7 @@ def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(185, (x,), out, (axis, keepdims))
+    result: A = _call(192, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2517,7 +2596,7 @@ def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(186, (x,), out, (axis, keepdims))
+    return _call(193, (x,), out, (axis, keepdims))
 
 
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -2529,7 +2608,7 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(187, (x,), out, (axis, keepdims))
+    return _call(194, (x,), out, (axis, keepdims))
 
 
 def dot(x: A, y: A, *, out: A | None = None) -> A:
@@ -2540,7 +2619,7 @@ def dot(x: A, y: A, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(188, (x, y), out, None)
+    result: A = _call(195, (x, y), out, None)
     return result
 
 
@@ -2548,10 +2627,10 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
         accumulate: str = "exact", alpha: float = 1.0, beta: float = 1.0, *, out: A | None = None) -> A:
     """alpha * sum over k of a_ik * b_kj, + beta * bias_ij, rounded once.
 
-    a: f16 bf16 f32
-    b: f16 bf16 f32
-    bias: f16 bf16 f32, or None
-    out: f16 bf16 f32
+    a: f16 bf16 f32 f64
+    b: f16 bf16 f32 f64
+    bias: f16 bf16 f32 f64, or None
+    out: f16 bf16 f32 f64
     transpose_a: a is (..., k, m)
     transpose_b: b is (..., n, k)
     accumulate: exact, or fma_chain: f32 FMAs with k ascending
@@ -2559,7 +2638,7 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
     beta: a factor of the bias, likewise
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(189, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta))
+    result: A = _call(196, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta))
     return result
 
 
@@ -2578,7 +2657,7 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(192, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    result: A = _call(199, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
     return result
 
 
@@ -2597,7 +2676,7 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(193, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    result: A = _call(200, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
     return result
 
 
@@ -2616,7 +2695,7 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
     kernel: the kernel's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(194, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    result: A = _call(201, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
     return result
 
 
@@ -2627,7 +2706,7 @@ def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     grad_bias: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(195, (g,), out, None)
+    result: A = _call(202, (g,), out, None)
     return result
 
 
@@ -2644,7 +2723,7 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(196, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
+    result: A = _call(203, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
@@ -2662,7 +2741,7 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(197, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
+    result: A = _call(204, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
@@ -2680,7 +2759,7 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     divisor_override: divide by this number, not 0 and of magnitude below 2^31; 0: by the count
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(198, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
+    result: A = _call(205, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
     return result
 
 
@@ -2699,7 +2778,7 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(199, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
+    result: A = _call(206, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
     return result
 
 
@@ -2711,7 +2790,7 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(200, (x,), out, (axis,))
+    result: A = _call(207, (x,), out, (axis,))
     return result
 
 
@@ -2723,7 +2802,7 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(201, (x,), out, (axis,))
+    result: A = _call(208, (x,), out, (axis,))
     return result
 
 
@@ -2736,7 +2815,7 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(202, (x,), out, (axis, keepdims))
+    result: A = _call(209, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2754,7 +2833,7 @@ def cross_entropy(logits: A, targets: Any, weight: A | None = None, axis: int | 
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(203, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
+    result: A = _call(210, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -2767,7 +2846,7 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(204, (g, y), out, (axis,))
+    result: A = _call(211, (g, y), out, (axis,))
     return result
 
 
@@ -2780,7 +2859,7 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(205, (g, y), out, (axis,))
+    result: A = _call(212, (g, y), out, (axis,))
     return result
 
 
@@ -2794,7 +2873,7 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(206, (g, x), out, (axis, keepdims))
+    result: A = _call(213, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -2813,7 +2892,7 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, weight: A | None = Non
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(207, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
+    result: A = _call(214, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -2834,7 +2913,7 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
     first_step: the optional state is written and not read
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(208, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
+    _core.call_grouped(215, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
 
 
 def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any], second_moment: Sequence[Any], *,
@@ -2855,7 +2934,7 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
     Updated in place: param, first_moment, second_moment.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(209, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
+    _core.call_grouped(216, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
 
 
 def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
@@ -2867,7 +2946,7 @@ def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(215, (x, t), out, (reduction,))
+    result: A = _call(222, (x, t), out, (reduction,))
     return result
 
 
@@ -2880,7 +2959,7 @@ def l1_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(216, (x, t), out, (reduction,))
+    result: A = _call(223, (x, t), out, (reduction,))
     return result
 
 
@@ -2894,7 +2973,7 @@ def smooth_l1_loss(x: A, t: A, reduction: str = "mean", beta: float = 1.0, *, ou
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(217, (x, t), out, (reduction, beta))
+    result: A = _call(224, (x, t), out, (reduction, beta))
     return result
 
 
@@ -2908,7 +2987,7 @@ def huber_loss(x: A, t: A, reduction: str = "mean", delta: float = 1.0, *, out: 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(218, (x, t), out, (reduction, delta))
+    result: A = _call(225, (x, t), out, (reduction, delta))
     return result
 
 
@@ -2922,7 +3001,7 @@ def mse_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(219, (g, x, t), out, (reduction,))
+    result: A = _call(226, (g, x, t), out, (reduction,))
     return result
 
 
@@ -2936,7 +3015,7 @@ def l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(220, (g, x, t), out, (reduction,))
+    result: A = _call(227, (g, x, t), out, (reduction,))
     return result
 
 
@@ -2951,7 +3030,7 @@ def smooth_l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", beta: flo
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(221, (g, x, t), out, (reduction, beta))
+    result: A = _call(228, (g, x, t), out, (reduction, beta))
     return result
 
 
@@ -2966,7 +3045,7 @@ def huber_loss_backward(g: A, x: A, t: A, reduction: str = "mean", delta: float 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(222, (g, x, t), out, (reduction, delta))
+    result: A = _call(229, (g, x, t), out, (reduction, delta))
     return result
 
 
@@ -2979,7 +3058,7 @@ def soft_margin_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(223, (x, t), out, (reduction,))
+    result: A = _call(230, (x, t), out, (reduction,))
     return result
 
 
@@ -2993,7 +3072,7 @@ def soft_margin_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(224, (g, x, t), out, (reduction,))
+    result: A = _call(231, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3009,7 +3088,7 @@ def binary_cross_entropy_with_logits(x: A, t: A, weight: A | None = None, pos_we
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(225, (x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(232, (x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -3026,7 +3105,7 @@ def binary_cross_entropy_with_logits_backward(g: A, x: A, t: A, weight: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(226, (g, x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(233, (g, x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -3040,7 +3119,7 @@ def binary_cross_entropy(x: A, t: A, weight: A | None = None, reduction: str = "
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(227, (x, t, weight), out, (reduction,))
+    result: A = _call(234, (x, t, weight), out, (reduction,))
     return result
 
 
@@ -3056,7 +3135,7 @@ def binary_cross_entropy_backward(g: A, x: A, t: A, weight: A | None = None, red
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(228, (g, x, t, weight), out, (reduction,))
+    result: A = _call(235, (g, x, t, weight), out, (reduction,))
     return result
 
 
@@ -3070,7 +3149,7 @@ def kl_div(x: A, t: A, reduction: str = "mean", log_target: bool = False, *, out
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(229, (x, t), out, (reduction, log_target))
+    result: A = _call(236, (x, t), out, (reduction, log_target))
     return result
 
 
@@ -3085,7 +3164,7 @@ def kl_div_backward(g: A, x: A, t: A, reduction: str = "mean", log_target: bool 
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(230, (g, x, t), out, (reduction, log_target))
+    result: A = _call(237, (g, x, t), out, (reduction, log_target))
     return result
 
 
@@ -3099,7 +3178,7 @@ def prelu_weight_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool =
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(231, (g, x), out, (axis, keepdims))
+    result: A = _call(238, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -3124,7 +3203,7 @@ def layer_norm(x: A, weight: A | None = None, bias: A | None = None, axis: Ints 
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(232, (x, weight, bias), out, (axis, eps), None, statistics)
+    return _call(239, (x, weight, bias), out, (axis, eps), None, statistics)
 
 
 @overload
@@ -3147,7 +3226,7 @@ def rms_norm(x: A, eps: float, weight: A | None = None, axis: Ints = -1, *, out:
     statistics: return rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(233, (x, weight), out, (axis, eps), None, statistics)
+    return _call(240, (x, weight), out, (axis, eps), None, statistics)
 
 
 @overload
@@ -3171,7 +3250,7 @@ def group_norm(x: A, weight: A | None = None, bias: A | None = None, groups: int
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(234, (x, weight, bias), out, (groups, eps), None, statistics)
+    return _call(241, (x, weight, bias), out, (groups, eps), None, statistics)
 
 
 @overload
@@ -3195,7 +3274,7 @@ def batch_norm(x: A, weight: A | None = None, bias: A | None = None, axis: int =
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(235, (x, weight, bias), out, (axis, eps), None, statistics)
+    return _call(242, (x, weight, bias), out, (axis, eps), None, statistics)
 
 
 def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = None, axis: Ints = -1, *,
@@ -3211,7 +3290,7 @@ def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(236, (g, x, mean, rstd, weight), out, (axis,))
+    result: A = _call(243, (g, x, mean, rstd, weight), out, (axis,))
     return result
 
 
@@ -3226,7 +3305,7 @@ def rms_norm_backward(g: A, x: A, rstd: Any, weight: A | None = None, axis: Ints
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(237, (g, x, rstd, weight), out, (axis,))
+    result: A = _call(244, (g, x, rstd, weight), out, (axis,))
     return result
 
 
@@ -3243,7 +3322,7 @@ def group_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(238, (g, x, mean, rstd, weight), out, (groups,))
+    result: A = _call(245, (g, x, mean, rstd, weight), out, (groups,))
     return result
 
 
@@ -3260,7 +3339,7 @@ def batch_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(239, (g, x, mean, rstd, weight), out, (axis,))
+    result: A = _call(246, (g, x, mean, rstd, weight), out, (axis,))
     return result
 
 
@@ -3275,7 +3354,7 @@ def layer_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: Ints = -1
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(240, (g, x, mean, rstd), out, (axis,))
+    result: A = _call(247, (g, x, mean, rstd), out, (axis,))
     return result
 
 
@@ -3289,7 +3368,7 @@ def rms_norm_weight_backward(g: A, x: A, rstd: Any, axis: Ints = -1, *, out: A |
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(241, (g, x, rstd), out, (axis,))
+    result: A = _call(248, (g, x, rstd), out, (axis,))
     return result
 
 
@@ -3304,7 +3383,7 @@ def group_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, groups: int = 1
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(242, (g, x, mean, rstd), out, (groups,))
+    result: A = _call(249, (g, x, mean, rstd), out, (groups,))
     return result
 
 
@@ -3319,7 +3398,7 @@ def batch_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: int = 1, 
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(243, (g, x, mean, rstd), out, (axis,))
+    result: A = _call(250, (g, x, mean, rstd), out, (axis,))
     return result
 
 
@@ -3350,7 +3429,7 @@ def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None =
     statistics: return mean, rstd, running_mean and running_var as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(244, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
+    return _call(251, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
 
 
 def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | None = None, bias: A | None = None,
@@ -3367,7 +3446,7 @@ def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | 
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(245, (x, running_mean, running_var, weight, bias), out, (axis, eps))
+    result: A = _call(252, (x, running_mean, running_var, weight, bias), out, (axis, eps))
     return result
 
 
@@ -3383,7 +3462,7 @@ def batch_norm_inference_backward(g: A, running_var: Any, weight: A | None = Non
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(246, (g, running_var, weight), out, (axis, eps))
+    result: A = _call(253, (g, running_var, weight), out, (axis, eps))
     return result
 
 
@@ -3400,7 +3479,7 @@ def batch_norm_inference_weight_backward(g: A, x: A, running_mean: Any, running_
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(247, (g, x, running_mean, running_var), out, (axis, eps))
+    result: A = _call(254, (g, x, running_mean, running_var), out, (axis, eps))
     return result
 
 
@@ -3415,7 +3494,7 @@ def index_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, *,
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(248, (x, index, source), out, (axis, alpha))
+    result: A = _call(255, (x, index, source), out, (axis, alpha))
     return result
 
 
@@ -3431,7 +3510,7 @@ def embedding_backward(g: A, indices: Any, rows: int, padding_idx: int | None = 
     scale_grad_by_freq: divide by the number of places
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(249, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
+    result: A = _call(256, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
     return result
 
 
@@ -3446,7 +3525,7 @@ def scatter_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, 
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(250, (x, index, source), out, (axis, alpha))
+    result: A = _call(257, (x, index, source), out, (axis, alpha))
     return result
 
 
@@ -3462,7 +3541,7 @@ def var(x: A, axis: Ints | None = None, keepdims: bool = False, correction: floa
     ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(251, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
+    result: A = _call(258, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
@@ -3478,7 +3557,7 @@ def stddev(x: A, axis: Ints | None = None, keepdims: bool = False, correction: f
     ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(252, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
+    result: A = _call(259, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
@@ -3508,7 +3587,7 @@ def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction:
     statistics: return mean as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(253, (x,), out, (axis, keepdims, correction if ddof is None else ddof), None, statistics)
+    return _call(260, (x,), out, (axis, keepdims, correction if ddof is None else ddof), None, statistics)
 
 
 def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
@@ -3520,7 +3599,7 @@ def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(254, (x,), out, (axis, keepdims))
+    result: A = _call(261, (x,), out, (axis, keepdims))
     return result
 
 
@@ -3534,7 +3613,7 @@ def vector_norm(x: A, p: float = 2.0, axis: Ints | None = None, keepdims: bool =
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(255, (x,), out, (p, axis, keepdims))
+    result: A = _call(262, (x,), out, (p, axis, keepdims))
     return result
 
 
@@ -3553,7 +3632,7 @@ def max_pool2d_with_indices(x: A, kernel: Ints, stride: Ints | None = None, padd
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(256, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
+    result: tuple[A, Any] = _call(263, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
     return result
 
 
@@ -3565,7 +3644,7 @@ def adaptive_max_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     size: the result's h,w
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(257, (x,), out, (size,))
+    result: A = _call(264, (x,), out, (size,))
     return result
 
 
@@ -3579,7 +3658,7 @@ def adaptive_max_pool2d_with_indices(x: A, size: Ints, *, out: Sequence[Any] | N
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(258, (x,), out, (size,), None, True)
+    result: tuple[A, Any] = _call(265, (x,), out, (size,), None, True)
     return result
 
 
@@ -3591,7 +3670,7 @@ def adaptive_max_pool2d_backward(g: A, x: A, *, out: A | None = None) -> A:
     grad_x: f16 bf16 f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(259, (g, x), out, None)
+    result: A = _call(266, (g, x), out, None)
     return result
 
 
@@ -3603,7 +3682,7 @@ def adaptive_avg_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     size: the result's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(260, (x,), out, (size,))
+    result: A = _call(267, (x,), out, (size,))
     return result
 
 
@@ -3615,7 +3694,7 @@ def adaptive_avg_pool2d_backward(g: A, size: Ints, *, out: A | None = None) -> A
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(261, (g,), out, (size,))
+    result: A = _call(268, (g,), out, (size,))
     return result
 
 
@@ -3641,7 +3720,7 @@ def nll_loss(x: A, targets: Any, weight: A | None = None, axis: int | None = Non
     statistics: return total_weight as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(262, (x, targets, weight), out, (axis, reduction, ignore_index), None, statistics)
+    return _call(269, (x, targets, weight), out, (axis, reduction, ignore_index), None, statistics)
 
 
 def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_weight: Any | None = None,
@@ -3659,7 +3738,7 @@ def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_w
     ignore_index: rows with this target take no part
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(263, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
+    result: A = _call(270, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -3671,7 +3750,7 @@ def total_norm(x: Sequence[Any], *, p: float = 2.0) -> Any:
     Returned: out, an array of the same library.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _core.call_grouped(264, (x,), (p,), False)
+    return _core.call_grouped(271, (x,), (p,), False)
 
 
 def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> Any:
@@ -3684,7 +3763,7 @@ def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> A
     Returned: total_norm, an array of the same library.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _core.call_grouped(265, (grad,), (max_norm, p), False)
+    return _core.call_grouped(272, (grad,), (max_norm, p), False)
 
 
 def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = None, axis: int | None = None,
@@ -3700,7 +3779,7 @@ def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = 
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(266, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    result: A = _call(273, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
 
 
@@ -3718,7 +3797,7 @@ def cross_entropy_probabilities_backward(g: A, logits: A, probabilities: A, weig
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(267, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    result: A = _call(274, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
 
 
@@ -3733,7 +3812,7 @@ def linspace(start: float, stop: float, num: int = 50, dtype: DType | None = Non
     dtype: the output's format; f32 when absent
     Why the bits are right: integers; one exact rounding.
     """
-    return _call(269, (), out, (start, stop, num, dtype), like)
+    return _call(276, (), out, (start, stop, num, dtype), like)
 
 
 def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: DType | None = None, *,
@@ -3748,7 +3827,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: DT
     Why the bits are right: integers; one exact rounding.
     """
     first, count = _numpy.progression(start, stop, step, count)
-    return _call(270, (), out, (first, step, count, dtype), like)
+    return _call(277, (), out, (first, step, count, dtype), like)
 
 
 def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 0.0, exact: bool = False, *,
@@ -3763,7 +3842,7 @@ def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 
     exact: from the middle of a pixel, (i + 1/2) r, not i r
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(271, (x,), out, (size, scale_h, scale_w, exact))
+    result: A = _call(278, (x,), out, (size, scale_h, scale_w, exact))
     return result
 
 
@@ -3779,5 +3858,5 @@ def upsample_nearest2d_backward(g: A, size: Ints, scale_h: float = 0.0, scale_w:
     exact: from the middle of a pixel, (i + 1/2) r, not i r
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(272, (g,), out, (size, scale_h, scale_w, exact))
+    result: A = _call(279, (g,), out, (size, scale_h, scale_w, exact))
     return result

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from fractions import Fraction
+from operator import mul
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,19 @@ def test_products_of_vectors(library, a, b):
         p = librepdl.prepare(lambda: librepdl.matmul(x, y))
         p.run()
         assert p.result.tobytes() == library.bytes(got)
+
+
+def test_products_of_float64():
+    x, y, c = (np.random.default_rng(i).normal(size=shape) * 2.0**np.random.default_rng(i).integers(-40, 40, shape)
+               for i, shape in enumerate([(5, 7), (7, 4), (4,)]))
+    rows, columns = ([[Fraction(v) for v in row] for row in m] for m in (x, y.T))
+    sums = [[sum(map(mul, row, column)) for column in columns] for row in rows]
+    want = np.float64([[float(s) for s in row] for row in sums])
+    assert librepdl.matmul(x, y).tobytes() == want.tobytes() == librepdl.matmul(x.T.copy(), y, transpose_a=True).tobytes()
+    scaled = [[float(Fraction(0.3) * s - 2 * Fraction(v)) for s, v in zip(row, c, strict=True)] for row in sums]
+    assert librepdl.matmul(x, y, c, alpha=0.3, beta=-2).tobytes() == np.float64(scaled).tobytes()
+    assert librepdl.matmul(np.float64([[2.0**1000, 1, -(2.0**1000)]]), np.float64([[2.0**900], [3], [2.0**900]])).item() == 3
+    assert librepdl.matmul(np.zeros((2, 0)), np.zeros((0, 3)), np.full((2, 3), 0.1), alpha=7, beta=2).tolist() == [[0.2] * 3] * 2
 
 
 def test_products_of_vectors_that_do_not_fit():

@@ -56,6 +56,19 @@ def odd_of(f):
     return lambda x: mp.sign(x) * f(abs(x))
 
 
+def whole_or(value, f):
+    """f(x), but where x is whole value(x)."""
+    return lambda x: value(x) if x == int(x) else f(x)
+
+
+def tanpi(x):
+    turn = mp.fmod(abs(x), 2)
+    sign = -1 if (x < 0) != (turn >= 1) else 1
+    if 2 * turn == int(2 * turn):
+        return math.copysign(0.0 if turn == int(turn) else inf, sign)
+    return mp.sinpi(x) / mp.cospi(x)
+
+
 def integer(f):
     """f, where a zero has the sign of x."""
     return lambda x: f(x) or math.copysign(0.0, x)
@@ -114,6 +127,7 @@ FUNCTIONS = [
     ("softplus", {}, lambda x: x if x > 20 else log1p_exp(x), (0.0, LN2, LN2, inf)),
     ("logit", {}, lambda x: inf if x == 1 else mp.log(x / (1 - x)) if 0 < x < 1 else nan, (nan, -inf, -inf, nan)),
     ("lerp_scalar_backward_x", {}, lambda g: g / 2, odd),
+    ("tan", {}, mp.tan, (nan, -0.0, 0.0, nan)),
     ("asin", {}, mp.asin, (nan, -0.0, 0.0, nan)),
     ("acos", {}, mp.acos, (nan, math.pi / 2, math.pi / 2, nan)),
     ("atan", {}, mp.atan, (-math.pi / 2, -0.0, 0.0, math.pi / 2)),
@@ -125,7 +139,13 @@ FUNCTIONS = [
     ("cbrt", {}, odd_of(mp.cbrt), odd),
     ("exp10", {}, power_of(10), (0.0, 1.0, 1.0, inf)),
     ("exp2m1", {}, lambda x: mp.expm1(min(max(x, -5000), 5000) * mp.log(2)), (-1.0, -0.0, 0.0, inf)),
+    ("exp10m1", {}, lambda x: mp.expm1(min(max(x, -5000), 5000) * mp.log(10)), (-1.0, -0.0, 0.0, inf)),
     ("log2p1", {}, lambda x: -inf if x == -1 else mp.log1p(x) / mp.log(2), (nan, -0.0, 0.0, inf)),
+    ("log10p1", {}, lambda x: -inf if x == -1 else mp.log1p(x) / mp.log(10), (nan, -0.0, 0.0, inf)),
+    ("sinpi", {}, whole_or(lambda x: math.copysign(0.0, x), mp.sinpi), (nan, -0.0, 0.0, nan)),
+    ("cospi", {}, mp.cospi, (nan, 1.0, 1.0, nan)),
+    ("tanpi", {}, tanpi, (nan, -0.0, 0.0, nan)),
+    ("sinc", {}, whole_or(lambda x: 0.0, mp.sincpi), (nan, 1.0, 1.0, nan)),
     ("pow_scalar", {}, lambda x: x * x, even),
     ("pow_scalar", {"exponent": -3}, lambda x: 1 / x**3, (-0.0, -inf, inf, 0.0)),
     ("pow_scalar", {"exponent": 0.1}, lambda x: mp.power(x, 0.1), even),

@@ -173,10 +173,11 @@ array matmul(const array& a, const array& b, const array* bias, const matmul_cas
           return bv[index(b0 + (options.transpose_b ? j * b_cols + l : l * b_cols + j))];
         };
         const auto added = [&] { return cv[index(broadcast_index(bias->shape, out_shape, o))]; };
-        std::uint32_t r = 0;
+        std::uint64_t r = 0;
         if (options.fma_chain) {
-          for (std::int64_t l = 0; l < k; ++l) r = fma_of(left(l), right(l), r);
-          if (bias != nullptr) r = add_of(r, added());
+          std::uint32_t chain = 0;
+          for (std::int64_t l = 0; l < k; ++l) chain = fma_of(left(l), right(l), chain);
+          r = bias != nullptr ? add_of(chain, added()) : chain;
         } else {
           s.clear();
           for (std::int64_t l = 0; l < k; ++l) s.add_product(left(l), right(l));

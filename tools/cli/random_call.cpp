@@ -379,7 +379,7 @@ class maker {
     const shape_list a_batch = which == 0 ? smaller(batch, 0) : batch;
     const shape_list b_batch = which == 1 ? smaller(batch, 0) : which == 2 ? shape_list{} : batch;
     const bool chain = one_in(4);
-    const dtype type = chain ? dtype::f32 : narrow_format();
+    const dtype type = chain ? dtype::f32 : own_format();
     add_input(ta ? with(a_batch, k, m) : with(a_batch, m, k), type);
     add_input(tb ? with(b_batch, n, k) : with(b_batch, k, n), type);
     if (one_in(3)) add_input(w_.flip() ? shape_list{n} : smaller(with(batch, m, n), 0), type);

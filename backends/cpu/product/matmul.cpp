@@ -98,6 +98,7 @@ class matmul_work final : public dispatch::work {
 }  // namespace
 
 void prepare(const plan::matmul_plan& plan, const setting& s, dispatch::task& t) noexcept {
+  if (plan.type == dtype::f64) return prepare(plan::dots_of(plan), s, t);
   const gemm_kernels& k = s.set.matmul->of(plan);
   const plan::matmul_plan p = oriented(folded(plan), k);
   if (by_dots(p, k)) return prepare(plan::dots_of(p), s, t);

@@ -116,7 +116,7 @@ class reduce_work final : public planned<plan::reduce_plan> {
   plan::checked_size bytes() const override {
     plan::checked_size size;
     for_format([&]<class T>() {
-      if (p.length != 0) size = plan::checked_size::product(sizeof(worker<T>), threads_);
+      if (p.length != 0 || p.bias != nullptr) size = plan::checked_size::product(sizeof(worker<T>), threads_);
     });
     return size;
   }
@@ -139,7 +139,7 @@ class reduce_work final : public planned<plan::reduce_plan> {
   template <class T>
   void run_as(const reduce_call<T>& call, void* workspace) {
     const bool is_undefined = call.plan.is_spread() && !call.spread().is_defined();
-    if (p.length == 0 || is_undefined) return fill_empty(call, s.count);
+    if ((p.length == 0 && p.bias == nullptr) || is_undefined) return fill_empty(call, s.count);
     auto* workers = static_cast<worker<T>*>(workspace);
     if (columns_.use) return run_columns(call, columns_, workers, threads_, s.count);
     // Whole outputs per thread where there are enough of them, or where one is too short to share.

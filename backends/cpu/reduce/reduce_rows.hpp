@@ -5,6 +5,7 @@
 
 #include "backends/cpu/core/team_sum.hpp"
 #include "backends/cpu/reduce/reduce_walk.hpp"
+#include "librepdl/ops/sums/scaled_sum.hpp"
 
 namespace repdl::cpu {
 
@@ -29,7 +30,7 @@ struct reduce_call {
   num::spread_formula spread() const noexcept { return {plan.length, plan.correction, plan.root}; }
 };
 
-// Feeds all terms of one output through a Partial, by one thread or by the team. A bias c is the product c * 1.
+// Feeds all terms of one output through a Partial, by one thread or by the team. A bias c is the product c * 1, but where it is scaled.
 template <class Partial, class T>
 Partial collect(const reduce_call<T>& c, const output_terms<T>& output, const team<T>& team,
                 const Partial& zero) noexcept {
@@ -47,7 +48,7 @@ Partial collect(const reduce_call<T>& c, const output_terms<T>& output, const te
   };
   const auto with_bias = [&](Partial p) {
     const T one = num::narrow<T>(1.0);
-    if (output.bias != nullptr) p.add(c.kernels, 2, {output.bias, &one, 1, c.plan.length});
+    if (output.bias != nullptr && !c.plan.is_scaled()) p.add(c.kernels, 2, {output.bias, &one, 1, c.plan.length});
     return p;
   };
   if (team.threads <= 1) return with_bias(run(team.workers[0], 0, c.plan.length));
@@ -119,8 +120,23 @@ inline double exact_wide_output(const reduce_call<double>& c, const output_terms
   if (c.plan.is_spread()) return collect(c, output, team, exact_spread_partial{}).sum.round(c.spread());
   return c.plan.inputs == 2 ? exact_wide_output<2>(c, output, team) : exact_wide_output<1>(c, output, team);
 }
+inline double wide_bound(const reduce_call<double>& c, const wide_partial& p) noexcept {
+  return num::wide_dd_bound(c.kernels.row_dd_height + p.blocks, p.magnitude,
+                            c.plan.inputs == 2 ? c.plan.length + 1 : 0);
+}
+inline decision<double> scaled_output(const reduce_call<double>& c, const output_terms<double>& output,
+                                      const team<double>& team) noexcept {
+  const num::wide_scaled_sum scale{c.plan.alpha, c.plan.beta, output.bias != nullptr ? *output.bias : 0.0};
+  if (!c.forced(tier::double_double)) {
+    const wide_partial p = collect(c, output, team, wide_partial{});
+    const num::decided_value<double> r = scale.certify(p.sum, wide_bound(c, p));
+    if (r.decided) return {r.value, tier::double_double};
+  }
+  return {scale.round(collect(c, output, team, exact_wide_partial<2>{}).sum), tier::exact};
+}
 inline decision<double> sum_output(const reduce_call<double>& c, const output_terms<double>& output,
                                    const team<double>& team) noexcept {
+  if (c.plan.is_scaled()) return scaled_output(c, output, team);
   if (c.plan.is_spread()) {
     if (!c.forced(tier::double_double)) {
       const spread_partial p = collect(c, output, team, spread_partial{});
@@ -130,9 +146,7 @@ inline decision<double> sum_output(const reduce_call<double>& c, const output_te
     }
   } else if (!c.forced(tier::double_double)) {
     const wide_partial p = collect(c, output, team, wide_partial{});
-    const double e =
-        num::wide_dd_bound(c.kernels.row_dd_height + p.blocks, p.magnitude, c.plan.inputs == 2 ? c.plan.length + 1 : 0);
-    const num::decided_value<double> r = round_result<double>(p.sum, e, c.divisor());
+    const num::decided_value<double> r = round_result<double>(p.sum, wide_bound(c, p), c.divisor());
     if (r.decided) return {r.value, tier::double_double};
     // Zeros and ties.
     if (p.row.exact && (c.plan.inputs == 1 || collect(c, output, team, product_range_partial{}).large)) {

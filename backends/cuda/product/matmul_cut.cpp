@@ -27,6 +27,7 @@ int pack_splits(const operand_cut& o, std::int64_t k, const properties& device) 
 // product, which all multiprocessors share. So do the outputs of small products, which are less work than the launches
 // that pack, multiply and repair.
 bool goes_by_dots(const plan::matmul_plan& p, bool self_test) {
+  if (p.type == dtype::f64) return true;
   constexpr std::int64_t long_sum = 8192;
   constexpr std::int64_t most_dots = 4096;
   constexpr std::int64_t most_terms = 1 << 21;  // of a small product; like the others, a matter of speed alone

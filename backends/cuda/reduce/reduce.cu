@@ -16,7 +16,7 @@ namespace {
 std::size_t partial_size(const plan::reduce_plan& p) {
   if (p.is_spread()) return std::max(sizeof(exact_spread), sizeof(exact_sum<1, double>));
   if (p.type == dtype::f64 && p.is_sum()) {
-    return p.inputs == 2 ? std::max(sizeof(wide_sum<2>), sizeof(exact_sum<2, double>))
+    return p.inputs == 2 ? std::max(sizeof(scaled<wide_sum<2>>), sizeof(scaled<exact_sum<2, double>>))
                          : std::max(sizeof(wide_sum<1>), sizeof(exact_sum<1, double>));
   }
   using T = float;  // partial sums are as large in the narrower formats; what is ordered, at most so
@@ -33,6 +33,9 @@ class reduce_work final : public planned {
     r_.p.is_mean = p.op == ops::op_id::mean;
     r_.p.is_root = p.root;
     r_.p.correction = p.correction;
+    r_.p.alpha = p.alpha;
+    r_.p.beta = p.beta;
+    r_.is_scaled = p.is_scaled();
     r_.mean = p.mean;
     r_.mean_stride = p.mean_stride;
     r_.magnitudes = p.magnitudes;

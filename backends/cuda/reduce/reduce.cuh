@@ -18,6 +18,7 @@ struct reduce_parameters {
   bool is_mean;
   bool is_root;        // of a sum of products, and of a spread
   double correction;   // of a spread
+  double alpha, beta;  // of a scaled sum
   bool forced;         // the test of this tier must fail (context_options::first_tier)
   std::uint32_t flip;  // extremum: order_max or order_min
 };
@@ -25,6 +26,7 @@ struct reduce_parameters {
 struct reduction {
   ops::op_id op;
   bool magnitudes;
+  bool is_scaled;
   void* mean;  // of spreads; null: none
   plan::axes mean_stride;
   reduce_parameters p;

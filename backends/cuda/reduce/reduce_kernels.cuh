@@ -540,6 +540,9 @@ template <class T>
 void launch_reduction(const reduction& r, const job& j) {
   if constexpr (sizeof(T) == 8) {
     if (r.op == ops::op_id::var) return launch_sum<wide_spread, wide_spread, exact_spread>(r, j);
+    if (r.is_scaled) {
+      return launch_sum<scaled<wide_sum<2>>, scaled<wide_sum<2>>, scaled<exact_sum<2, double>>>(r, j);
+    }
   }
   ops::for_operation<ops::family::reduce>(r.op, [&]<class Op>() {
     using enum ops::op_id;

@@ -13,6 +13,7 @@
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/order.hpp"
 #include "librepdl/num/sums.hpp"
+#include "librepdl/ops/sums/scaled_sum.hpp"
 #include "librepdl/ops/sums/spread.hpp"
 
 namespace repdl::cuda {
@@ -217,10 +218,20 @@ struct wide_sum {
   __device__ bool finish(const reduce_parameters& p, double* out) const {
     if (p.forced) return false;
     if (is_undefined(p, out)) return true;
-    const double e = num::wide_compensated_bound(p.height, sum.magnitude, Inputs == 1 ? 0 : p.length + 1);
-    const num::decided_value<double> c = certify_sum<Inputs, double>(sum.total(), e, p);
+    const num::decided_value<double> c = certify_sum<Inputs, double>(sum.total(), bound(p), p);
     if (c.decided) *out = c.value;
     return c.decided;
+  }
+  __device__ bool finish_scaled(const num::wide_scaled_sum& scale, const reduce_parameters& p, double* out) const {
+    if (p.forced) return false;
+    const num::decided_value<double> c = scale.certify(sum.total(), bound(p));
+    if (c.decided) *out = c.value;
+    return c.decided;
+  }
+
+ private:
+  __device__ double bound(const reduce_parameters& p) const {
+    return num::wide_compensated_bound(p.height, sum.magnitude, Inputs == 1 ? 0 : p.length + 1);
   }
 };
 
@@ -250,6 +261,28 @@ struct exact_sum {
       if (p.is_root) *out = sum.template root<T>();
     }
     return true;
+  }
+  __device__ bool finish_scaled(const num::wide_scaled_sum& scale, const reduce_parameters&, double* out) const {
+    *out = scale.round(sum);
+    return true;
+  }
+};
+
+// alpha times a sum of products of binary64, and beta times a bias: the term that comes after the others.
+template <class Sum>
+struct scaled : Sum {
+  static_assert(Sum::inputs == 2);
+  double bias = 0;
+
+  __device__ void take(const reduce_parameters& p, double x, double y, std::int64_t i) {
+    if (i == p.length) {
+      bias = x;
+    } else {
+      Sum::take(p, x, y, i);
+    }
+  }
+  __device__ bool finish(const reduce_parameters& p, double* out) const {
+    return Sum::finish_scaled({p.alpha, p.beta, bias}, p, out);
   }
 };
 

@@ -504,6 +504,8 @@ void erfinv(context& ctx, const_tensor_view x, tensor_view out);
 void heaviside(context& ctx, const_tensor_view x, const_tensor_view v, tensor_view out);
 /// out = the number next to x on the side of y; x = y: y; f16, bf16, f32, f64
 void nextafter(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out);
+/// out = tan x; f16, bf16, f32, f64
+void tan(context& ctx, const_tensor_view x, tensor_view out);
 /// out = y in [-pi/2, pi/2] with sin y = x; f16, bf16, f32, f64
 void asin(context& ctx, const_tensor_view x, tensor_view out);
 /// out = y in [0, pi] with cos y = x; f16, bf16, f32, f64
@@ -526,7 +528,19 @@ void cbrt(context& ctx, const_tensor_view x, tensor_view out);
 void exp10(context& ctx, const_tensor_view x, tensor_view out);
 /// out = 2^x - 1; f16, bf16, f32, f64
 void exp2m1(context& ctx, const_tensor_view x, tensor_view out);
+/// out = 10^x - 1; f16, bf16, f32, f64
+void exp10m1(context& ctx, const_tensor_view x, tensor_view out);
 /// out = log2(1 + x); f16, bf16, f32, f64
 void log2p1(context& ctx, const_tensor_view x, tensor_view out);
+/// out = log10(1 + x); f16, bf16, f32, f64
+void log10p1(context& ctx, const_tensor_view x, tensor_view out);
+/// out = sin(pi x); x whole: a zero with the sign of x; f16, bf16, f32, f64
+void sinpi(context& ctx, const_tensor_view x, tensor_view out);
+/// out = cos(pi x); x halfway between whole numbers: +0; f16, bf16, f32, f64
+void cospi(context& ctx, const_tensor_view x, tensor_view out);
+/// out = sin(pi x) / cos(pi x); f16, bf16, f32, f64
+void tanpi(context& ctx, const_tensor_view x, tensor_view out);
+/// out = x = 0 ? 1 : sin(pi x) / (pi x); f16, bf16, f32, f64
+void sinc(context& ctx, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl

@@ -2106,6 +2106,15 @@ template <one_of<f16, bf16, float, double> T>
 T nextafter(T x, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { nextafter(ctx, detail::number_view(x), detail::number_view(y), out); });
 }
+inline tensor tan(const operand& x) {
+  detail::returning_call c("tan", {x});
+  tan(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T tan(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { tan(ctx, detail::number_view(x), out); });
+}
 inline tensor asin(const operand& x) {
   detail::returning_call c("asin", {x});
   asin(c.ctx, c.in[0], tensor_view{});
@@ -2205,6 +2214,15 @@ template <one_of<f16, bf16, float, double> T>
 T exp2m1(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { exp2m1(ctx, detail::number_view(x), out); });
 }
+inline tensor exp10m1(const operand& x) {
+  detail::returning_call c("exp10m1", {x});
+  exp10m1(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T exp10m1(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { exp10m1(ctx, detail::number_view(x), out); });
+}
 inline tensor log2p1(const operand& x) {
   detail::returning_call c("log2p1", {x});
   log2p1(c.ctx, c.in[0], tensor_view{});
@@ -2213,6 +2231,51 @@ inline tensor log2p1(const operand& x) {
 template <one_of<f16, bf16, float, double> T>
 T log2p1(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { log2p1(ctx, detail::number_view(x), out); });
+}
+inline tensor log10p1(const operand& x) {
+  detail::returning_call c("log10p1", {x});
+  log10p1(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T log10p1(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { log10p1(ctx, detail::number_view(x), out); });
+}
+inline tensor sinpi(const operand& x) {
+  detail::returning_call c("sinpi", {x});
+  sinpi(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T sinpi(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { sinpi(ctx, detail::number_view(x), out); });
+}
+inline tensor cospi(const operand& x) {
+  detail::returning_call c("cospi", {x});
+  cospi(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T cospi(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { cospi(ctx, detail::number_view(x), out); });
+}
+inline tensor tanpi(const operand& x) {
+  detail::returning_call c("tanpi", {x});
+  tanpi(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T tanpi(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { tanpi(ctx, detail::number_view(x), out); });
+}
+inline tensor sinc(const operand& x) {
+  detail::returning_call c("sinc", {x});
+  sinc(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T sinc(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { sinc(ctx, detail::number_view(x), out); });
 }
 inline tensor convert(const operand& x, dtype type, const convert_options& options = {}) {
   tensor out = detail::tensor_for(detail::context_of("convert", {x}), "convert", {type, x.view().shape()});

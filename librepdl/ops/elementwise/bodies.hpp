@@ -11,6 +11,7 @@
 #include "librepdl/ops/elementwise/cbrt.hpp"  // cbrt
 #include "librepdl/ops/elementwise/circular.hpp"  // sin, cos
 #include "librepdl/ops/elementwise/circular_backward.hpp"  // sin_backward, cos_backward
+#include "librepdl/ops/elementwise/circular_pi.hpp"  // sinpi, cospi, tanpi, sinc
 #include "librepdl/ops/elementwise/compare.hpp"  // less, less_equal, greater, greater_equal, equal, not_equal, isnan, isinf, isfinite, signbit
 #include "librepdl/ops/elementwise/convert.hpp"  // convert
 #include "librepdl/ops/elementwise/elu.hpp"  // elu
@@ -24,7 +25,7 @@
 #include "librepdl/ops/elementwise/gelu_backward.hpp"  // gelu_backward
 #include "librepdl/ops/elementwise/glu.hpp"  // glu, swiglu, glu_backward_b, swiglu_backward_a, geglu, geglu_backward_a, reglu, reglu_backward_a
 #include "librepdl/ops/elementwise/gradients.hpp"  // sqrt_backward, log_backward, log1p_backward, rsqrt_backward, reciprocal_backward, expm1_backward, lerp_backward_x, lerp_backward_weight, lerp_scalar_backward_x, div_backward_y, xlogy_backward_y, hypot_backward, addcdiv_backward_z, atan2_backward_y, atan2_backward_x, fmod_backward_y, remainder_backward_y
-#include "librepdl/ops/elementwise/hyperbolic.hpp"  // sinh, cosh
+#include "librepdl/ops/elementwise/hyperbolic.hpp"  // sinh, cosh, tan
 #include "librepdl/ops/elementwise/inverse_circular.hpp"  // asin, acos, atan
 #include "librepdl/ops/elementwise/inverse_error_function.hpp"  // erfinv
 #include "librepdl/ops/elementwise/inverse_hyperbolic.hpp"  // asinh, acosh, atanh
@@ -43,7 +44,7 @@
 #include "librepdl/ops/elementwise/pow_backward.hpp"  // pow_backward_x, pow_backward_y
 #include "librepdl/ops/elementwise/pow_scalar.hpp"  // pow_scalar, scalar_pow
 #include "librepdl/ops/elementwise/pow_scalar_backward.hpp"  // pow_scalar_backward, scalar_pow_backward
-#include "librepdl/ops/elementwise/powers_and_logarithms.hpp"  // exp10, exp2m1, log2p1
+#include "librepdl/ops/elementwise/powers_and_logarithms.hpp"  // exp10, exp2m1, exp10m1, log2p1, log10p1
 #include "librepdl/ops/elementwise/remainder.hpp"  // fmod, remainder, div_trunc, div_floor
 #include "librepdl/ops/elementwise/rounding.hpp"  // floor, ceil, trunc, round, frac, sign, heaviside
 #include "librepdl/ops/elementwise/rsqrt.hpp"  // rsqrt

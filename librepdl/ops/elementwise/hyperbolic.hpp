@@ -1,10 +1,11 @@
-// sinh x and cosh x.
+// sinh x, cosh x and tan x.
 //
 // Binary64. e^x = m 2^k and e^x - 1 = z 2^k, |x| for x:
 //   cosh x = 2^k (m + 2^-2k / m) / 2
 //   sinh x = 2^k (z + 2^-k z / (z + 2^-k)) / 2, for (e^x - 1) + (1 - e^-x)
 // where 2^-k is left out beyond 2^-60 and 2^-100. In multi-limb balls (e^x - e^-x) / 2 and (e^x + e^-x) / 2, which cancel where x is small: more bits decide.
-// Both are transcendental for x != 0 (Lindemann): no midpoints. Of |x| < 2^-27 sinh x = x + x^3/6 + ... rounds to x, and cosh x = 1 + x^2/2 + ... to 1: what follows is less than 2^-55 of it. cosh and sinh of 710.5 are beyond 2^1024.
+// tan x = sin x / cos x. All are transcendental for x != 0 (Lindemann): no midpoints. Of |x| < 2^-27 sinh x = x + x^3/6 + ... and tan x = x +
+// x^3/3 + ... round to x, and cosh x = 1 + x^2/2 + ... to 1: what follows is less than 2^-55 of it. cosh and sinh of 710.5 are beyond 2^1024.
 #pragma once
 
 #include "librepdl/ops/elementwise/expm1.hpp"
@@ -12,6 +13,7 @@
 namespace repdl::ops {
 struct sinh;
 struct cosh;
+struct tan;
 }  // namespace repdl::ops
 
 namespace repdl::num {
@@ -78,6 +80,25 @@ template <>
 struct body<ops::cosh> : by_binary64<cosh64> {};
 template <>
 struct body64<ops::cosh> : by_formula<cosh64> {};
+
+struct tan64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (magnitude_of(x) >= 0x1p-27) & (magnitude_of(x) < infinity);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    return magnitude_of(x) < 1 ? x : nan_of<R>();
+  }
+  template <class Ball, class R>
+  REPDL_HD static Ball formula(R x) {
+    return circular_of<Ball>(x, true) / circular_of<Ball>(x, false);
+  }
+};
+template <>
+struct body<ops::tan> : by_binary64<tan64> {};
+template <>
+struct body64<ops::tan> : by_formula<tan64> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

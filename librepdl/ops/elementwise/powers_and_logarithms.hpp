@@ -1,12 +1,13 @@
-// 10^x, 2^x - 1 and log2(1 + x).
+// 10^x, 2^x - 1, 10^x - 1, log2(1 + x) and log10(1 + x).
 //
-// Binary64. By e^y and e^y - 1 of y = x ln 10 and x ln 2, and ln(1 + x). Of |x| < 2^-100 2^x - 1 is x ln 2 (1 + x ln 2 / 2 + ...) and log2(1 + x) x / ln 2 (1
-// - x/2 + ...): the factors of x within 2^-98 of themselves.
+// Binary64. By e^y - 1 and e^y of y = x ln 10 or x ln 2, and ln(1 + x). Of |x| < 2^-100 2^x - 1 is x ln 2 (1 + x ln 2 / 2 + ...), 10^x - 1 x ln 10 (1 + x ln
+// 10 / 2 + ...), log2(1 + x) x / ln 2 (1 - x/2 + ...), log10(1 + x) likewise: the first factors within 2^-97 of themselves.
 //
 // Exact results are those of whole x (Gelfond and Schneider: powers of 2 and 10 with algebraic irrational exponents are transcendental; with rational ones that are
 // not whole, irrational). 10^x is a number of binary64 up to x = 22, and at 23 a midpoint; beyond, and for x < 0, it has too many bits for either. 2^x -
-// 1 has |x| bits: a number up to 53 of them, a midpoint of 54, where the result is 2^54 or -1. Of narrower formats likewise. Balls of whole numbers are exact, and decide all of these. log2(1 + x) is rational where
-// 1 + x is a power of 2, and then whole.
+// 1 has |x| bits: a number up to 53 of them, a midpoint of 54, where the result is 2^54 or -1. 10^x - 1 is a number up to x = 15 and a midpoint at 16; beyond, and for x
+// < 0, it has too many bits. Of narrower formats likewise. Balls of whole numbers are exact, and decide all of these. The logarithms are rational where 1 + x is a power
+// of 2, or of 10, and then whole.
 #pragma once
 
 #include "librepdl/ops/elementwise/expm1.hpp"
@@ -16,7 +17,9 @@
 namespace repdl::ops {
 struct exp10;
 struct exp2m1;
+struct exp10m1;
 struct log2p1;
+struct log10p1;
 }  // namespace repdl::ops
 
 namespace repdl::num {
@@ -73,7 +76,7 @@ struct body<ops::exp10> : by_binary64<exp10_64> {};
 template <>
 struct body64<ops::exp10> : by_formula<exp10_64> {};
 
-// 2^-54 is half of the distance from -1 to the next number.
+// 2^-54 and 10^-16.3 are at most half of the distance from -1 to the next number.
 struct exp2m1_64 {
   template <class R>
   REPDL_HD static mask_of<R> plain(R x) {
@@ -105,8 +108,38 @@ struct body<ops::exp2m1> : by_binary64<exp2m1_64> {};
 template <>
 struct body64<ops::exp2m1> : by_formula<exp2m1_64> {};
 
-// k + log2(1 + f).
-struct log2p1_64 {
+struct exp10m1_64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x < 308.3) & (x > -16.3) & (x != 0);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    return exp2m1_64::special(x);
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const mask_of<R> small = magnitude_of(x) < 0x1p-100;
+    const decided_lanes<R> tiny = round_product(x, grown(ln10<Ball>(), math<R>::all(0x1p-97)), math<R>::all(0));
+    const Ball y = number<Ball>(small ? math<R>::all(1) : x) * ln10<Ball>();
+    const reduced_exponent<R> e = reduce_exponent(value_of(y));
+    const decided_lanes<R> r = round_scaled(grown(scaled_minus_one(e), 1.5 * y.error), e.k);
+    return {small ? tiny.value : r.value, small ? tiny.decided : r.decided};
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    return power_ball<10, Ball>(x) - number<Ball>(1.0);
+  }
+};
+template <>
+struct body<ops::exp10m1> : by_binary64<exp10m1_64> {};
+template <>
+struct body64<ops::exp10m1> : by_formula<exp10m1_64> {};
+
+// k log 2 + log(1 + f), of base 2 or 10.
+template <int base>
+struct logarithm_of_more64 {
   template <class R>
   REPDL_HD static mask_of<R> plain(R x) {
     return (x > -1) & (x < infinity) & (x != 0);
@@ -120,23 +153,29 @@ struct log2p1_64 {
   REPDL_HD static decided_lanes<R> first(R x) {
     using Ball = dd_ball<R>;
     const mask_of<R> small = magnitude_of(x) < 0x1p-100;
-    const Ball unit = constant<Ball>(dd_log2_e);
+    const Ball unit = constant<Ball>(base == 2 ? dd_log2_e : dd_log10_e);
     const decided_lanes<R> tiny = round_product(x, grown(unit, math<R>::all(0x1p-99)), math<R>::all(0));
     const R v = small ? math<R>::all(1) : x;
     const double_word<R> one_more = two_sum(v, math<R>::all(1));
     const reduced_logarithm<R> a = reduce_logarithm_1p(double_word<R>{v, math<R>::all(0)}, one_more);
-    const decided_lanes<R> r = round_ball(number<Ball>(a.k) + logarithm_without_power(a) * unit);
+    Ball power = number<Ball>(a.k);
+    if constexpr (base == 10) power = power * constant<Ball>(dd_log10_2);
+    const decided_lanes<R> r = round_ball(power + logarithm_without_power(a) * unit);
     return {small ? tiny.value : r.value, small ? tiny.decided : r.decided};
   }
   template <class Ball>
   REPDL_HD static Ball formula(double x) {
-    return logarithm_1p(number<Ball>(x)) / ln2<Ball>();
+    return logarithm_1p(number<Ball>(x)) / (base == 2 ? ln2<Ball>() : ln10<Ball>());
   }
 };
 template <>
-struct body<ops::log2p1> : by_binary64<log2p1_64> {};
+struct body<ops::log2p1> : by_binary64<logarithm_of_more64<2>> {};
 template <>
-struct body64<ops::log2p1> : by_formula<log2p1_64> {};
+struct body64<ops::log2p1> : by_formula<logarithm_of_more64<2>> {};
+template <>
+struct body<ops::log10p1> : by_binary64<logarithm_of_more64<10>> {};
+template <>
+struct body64<ops::log10p1> : by_formula<logarithm_of_more64<10>> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -1,13 +1,14 @@
-// alpha S + beta c, S a sum of products of numbers of binary32 or narrower formats, c such a number, alpha and beta
-// coefficients: 0 or of magnitude in [2^-200, 2^200]. Rounded once to T.
+// alpha S + beta c, S a sum of products of numbers of one format, c such a number, alpha and beta coefficients: 0 or of
+// magnitude in [2^-200, 2^200]. Rounded once to T.
 //
-// S and what approximates it are multiples of 2^-298 below 2^318, a coefficient is a multiple of 2^-252: products are
+// Of binary32 and narrower formats S and what approximates it are multiples of 2^-298 below 2^318, a coefficient is a multiple of 2^-252: products are
 // multiples of 2^-550 below 2^518, so that two_prod is exact and nothing over- or underflows.
 //
-// Not finite: alpha s + beta c in binary64 is what the contract says of the reals with infinities, since s is
+// Not finite: of these formats alpha s + beta c in binary64 is what the contract says of the reals with infinities, since s is
 // (certify.hpp), 0 inf is NaN, and finite parts overflow nowhere.
 #pragma once
 
+#include "librepdl/num/dd_ball.hpp"
 #include "librepdl/num/fixed_point.hpp"
 
 namespace repdl::num {
@@ -71,6 +72,32 @@ REPDL_HD T round_scaled(double alpha, double beta, const dot_accumulator& s, dou
   value.add_product(beta, c);
   return value.round<T>();
 }
+
+// Of binary64, as balls (dd_ball.hpp): what is too large or too small for them is not decided, nor is an exact 0.
+struct wide_scaled_sum {
+  double alpha, beta, c;
+
+  // |S - s| <= e.
+  REPDL_HD decided_value<double> certify(dd s, double e) const {
+    using Ball = dd_ball<double>;
+    const Ball sum{s.hi, s.lo, e};
+    const decided_lanes<double> r =
+        round_ball(number<Ball>(alpha) * sum + number<Ball>(beta) * number<Ball>(c));
+    return {r.value, r.decided};
+  }
+  // S is a multiple of 2^-2148 below 2^2110, so that the value is one of 2^-2400 below 2^2312: 4712 bits and a sign. Where a part is not
+  // finite, finite ones count as 0, but a factor 0 makes NaN of it: what the contract says of the reals with infinities.
+  REPDL_HD_ONCE double round(const exact_sum<double, 2>& s) const {
+    if (s.special.any() || !is_finite(c)) {
+      const double scaled = s.special.any() ? alpha * s.special.value<double>() : 0;
+      return non_finite_result<double>(is_finite(c) ? scaled : scaled + beta * c);
+    }
+    fixed_point<-2400, 74> value;
+    add_multiple(value, s.finite, alpha);
+    value.add_product(beta, c);
+    return value.round<double>();
+  }
+};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from operator import mul
 
 import pytest
 import torch
@@ -118,6 +119,34 @@ def test_sums_of_float64():
     weight = torch.zeros(30, dtype=torch.float64, requires_grad=True)
     (x + weight).backward(t)  # a sum over what was broadcast
     assert same(weight.grad, torch.tensor([float(sum(row[j] for row in other)) for j in range(30)], dtype=torch.float64))
+
+
+def test_products_of_float64():
+    """A layer's three products, each element one rounding of the exact sum; in every layout."""
+    x, w, b, g = (torch.randn(*shape, dtype=torch.float64) for shape in ((6, 5), (4, 5), (4,), (6, 4)))
+
+    def exact(*rows):
+        return [[Fraction(v) for v in row] for m in rows for row in m.tolist()]
+
+    def product(a, b, c=None):
+        return torch.tensor([[float(sum(map(mul, row, column)) + (c[j] if c else 0)) for j, column in enumerate(exact(b.t()))]
+                             for row in exact(a)], dtype=torch.float64)
+
+    c = [Fraction(v) for v in b.tolist()]
+    weight, leaf, bias = w.clone().requires_grad_(), x.clone().requires_grad_(), b.clone().requires_grad_()
+    y = torch.nn.functional.linear(leaf, weight, bias)
+    y.backward(g)
+    assert same(y.detach(), product(x, w.t(), c))
+    assert same(leaf.grad, product(g, w)) and same(weight.grad, product(g.t(), x))
+    assert same(bias.grad, g.sum(0))
+    want = product(x, w.t())
+    for left in (x, x.t().contiguous().t(), torch.stack([x, x])[1]):
+        assert same(left @ w.t(), want) and same(torch.mm(left, w.t().contiguous()), want)
+    assert same(torch.bmm(x.expand(3, 6, 5), w.t().expand(3, 5, 4)), want.expand(3, 6, 4))
+    assert same(torch.mv(x, w[0]), want[:, 0]) and same(torch.einsum("ik,jk->ij", x, w), want)
+    scaled = [[float(3 * s + Fraction(0.1) * v) for s, v in zip(row, c)] for row in
+              [[sum(map(mul, row, column)) for column in exact(w)] for row in exact(x)]]
+    assert same(torch.addmm(b, x, w.t(), beta=0.1, alpha=3), torch.tensor(scaled, dtype=torch.float64))
 
 
 def test_variances_of_float64():
