@@ -105,8 +105,9 @@ reduce_layout along(const array& x, std::int64_t axis) { return layout_of(x.shap
 
 array softmax(const array& x, std::int64_t axis, outcomes* where) {
   const auto make = [type = in_full(x).type](const words& v) {
-    return
-        [row = softmax_row(type, v)](std::size_t i) { return row.invalid() ? nan_result() : scaled_softmax(row, i, 1, 1); };
+    return [row = softmax_row(type, v)](std::size_t i) {
+      return row.invalid() ? nan_result() : scaled_softmax(row, i, 1, 1);
+    };
   };
   return per_row(along(x, axis), where, make, x);
 }

@@ -70,7 +70,8 @@ result scaled_softmax(const softmax_row& row, std::size_t i, const mpq_class& g,
   if (row.all_equal()) return exact_result(scale / row.k);
   if (row.is_greatest(i) && row.negligible()) {
     const mpq_class nk = mpq_class(mpz_class(static_cast<long>(n))) * row.k;
-    const mpq_class toward_zero = g > 0 ? mpq_class(g - power_of_two(row.unit() - 2)) : mpq_class(g + power_of_two(row.unit() - 2));
+    const mpq_class toward_zero =
+        g > 0 ? mpq_class(g - power_of_two(row.unit() - 2)) : mpq_class(g + power_of_two(row.unit() - 2));
     return beside_result(toward_zero / nk, g / nk);
   }
   return decided_result([=, &row](mpfr_prec_t p) { return interval(p, scale) * row.weight(p, i) / row.sum(p); });

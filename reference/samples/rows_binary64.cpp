@@ -166,7 +166,8 @@ void product_row(const numbers64& t, sample_class c, std::size_t n, words* g, wo
     if (c == ties || c == near_ties || c == overflow_border) {
       const bool border = c == overflow_border;
       const std::uint64_t at_border = (std::uint64_t{1} << 27) + (i == carrier ? std::uint64_t{1} : ~std::uint64_t{0});
-      const std::uint64_t m = border ? at_border + (offset % 3 == 0 ? 0 : 2 * (offset % 5)) : 94906267 + 2 * (offset >> 1);
+      const std::uint64_t m =
+          border ? at_border + (offset % 3 == 0 ? 0 : 2 * (offset % 5)) : 94906267 + 2 * (offset >> 1);
       gi = i == carrier                    ? t.pattern(negative, m, border ? 500 : e)
            : c == near_ties && i == beside ? t.tiny(negative, e - 100 - static_cast<int>(offset % 800))
                                            : (negative ? t.sign() : 0);
@@ -203,7 +204,10 @@ void exponential_row(const numbers64& t, sample_class c, std::size_t n, words* g
       gi = t.pattern(negative && i > 1, m, e);
       const int length = 1 + static_cast<int>(word % 50);
       yi = c == ties ? (negative ? t.sign() : 0)
-                     : t.pattern(negative, word % 3 + 1, c == near_ties ? -110 - length : length % 2 == 0 ? -1074 : -300);
+                     : t.pattern(negative, word % 3 + 1,
+                                 c == near_ties    ? -110 - length
+                                 : length % 2 == 0 ? -1074
+                                                   : -300);
     } else if (c == uniform_patterns || c == wide_exponents) {
       yi = t.drawn(c, keep, w);
     } else if (c == single_nonfinite) {

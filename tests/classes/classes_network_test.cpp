@@ -189,7 +189,8 @@ void check_all(bool in_full) {
     REQUIRE_MESSAGE(least >= 0, op << " has no shares");
     if (least == 0) continue;  // nothing is promised
     CHECK_MESSAGE((narrow.outputs == 0 || narrow.hits > 0), op << " " << std::string(name_of(c)) << ", 16 bits");
-    CHECK_MESSAGE((wide.outputs == 0 || wide.hits > 0 || least < .1), op << " " << std::string(name_of(c)) << ", 64 bits");
+    CHECK_MESSAGE((wide.outputs == 0 || wide.hits > 0 || least < .1),
+                  op << " " << std::string(name_of(c)) << ", 64 bits");
     CHECK_MESSAGE(static_cast<double>(counted.hits) >= least * static_cast<double>(counted.located),
                   op << " " << std::string(name_of(c)) << ": " << counted.hits << " of " << counted.located);
   }

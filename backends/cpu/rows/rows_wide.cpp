@@ -135,8 +135,8 @@ class wide_rows {
 
   void write(const row_place& at, range r, const num::row_class64& what, const wide_part& of_row,
              tally& count) const noexcept {
-    const double g = Rule::inputs.g < 0 ? 1.0
-                                        : static_cast<const double*>(p_.in[Rule::inputs.g < 0 ? 0 : Rule::inputs.g])[at.g];
+    const double g =
+        Rule::inputs.g < 0 ? 1.0 : static_cast<const double*>(p_.in[Rule::inputs.g < 0 ? 0 : Rule::inputs.g])[at.g];
     const sums s = sums_in(of_row);
     late_sums<Rule> late;
     const auto output = [&](const double* x) {
@@ -149,7 +149,9 @@ class wide_rows {
       count.add(tier::double_double, v.decided ? 1 : 0);
       if (v.decided) return v.value;
       const auto level = [&]<int Limbs>() {
-        const auto& all = late.template at<Limbs>([&]<class Sums>() { return sums_of<Sums>(at, {0, p_.length}, of_row.top); });
+        const auto& all = late.template at<Limbs>([&]<class Sums>() {
+          return sums_of<Sums>(at, {0, p_.length}, of_row.top);
+        });
         return Rule::template settle<num::ball<Limbs>>(all, g, x);
       };
       if constexpr (Rule::exact_limbs != 0) {
@@ -183,7 +185,8 @@ class wide_work final : public planned<const plan::row_plan&> {
  public:
   wide_work(const plan::row_plan& plan, const setting& setting) noexcept
       : planned(plan, setting),
-        threads_(worthwhile_threads(s.launch.threads, static_cast<double>(p.rows) * static_cast<double>(p.length), 120)),
+        threads_(
+            worthwhile_threads(s.launch.threads, static_cast<double>(p.rows) * static_cast<double>(p.length), 120)),
         is_shared_(p.rows < threads_ && p.length >= 1024 * threads_) {}
 
   plan::checked_size bytes() const override {

@@ -17,8 +17,8 @@ inline constexpr int wide_levels = num::wide_rule<Op>::exact_limbs != 0 ? 2 : 3;
 template <op_id Op, int Level>
 using wide_sums = typename num::wide_rule<Op>::template late<std::tuple_element_t<Level, late_arithmetics>>;
 template <op_id Op>
-inline constexpr std::size_t wide_bytes =
-    std::max({sizeof(wide_sums<Op, 0>), sizeof(wide_sums<Op, 1>), sizeof(wide_sums<Op, 2>)});
+inline constexpr std::size_t wide_bytes = std::max({sizeof(wide_sums<Op, 0>), sizeof(wide_sums<Op, 1>),
+                                                    sizeof(wide_sums<Op, 2>)});
 
 __device__ bool runs(const row_geometry& g, int level) { return (g.levels >> static_cast<unsigned>(level) & 1u) != 0; }
 __device__ double wide_max_or_nan(double a, double b) { return a != a || a > b ? a : b; }

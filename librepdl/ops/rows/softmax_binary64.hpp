@@ -29,9 +29,7 @@ template <class A>
 inline constexpr bool is_wide_number = std::is_same_v<A, wide<double>>;
 
 // Of wide numbers, with what wide.hpp's bounds leave to who rounds.
-REPDL_HD dd_ball<double> dd_ball_of(const wide<double>& a) {
-  return {a.value.hi, a.value.lo, a.error * (1 + 0x1p-10)};
-}
+REPDL_HD dd_ball<double> dd_ball_of(const wide<double>& a) { return {a.value.hi, a.value.lo, a.error * (1 + 0x1p-10)}; }
 
 // RN(g v 2^k), g finite and not 0, v not 0; of wide numbers outside 2^+-900 undecided.
 template <class A>
@@ -259,7 +257,9 @@ struct row_class64 {
 template <ops::op_id Op>
 struct wide_rule;
 template <ops::op_id Op>
-concept has_wide_rule = requires { sizeof(wide_rule<Op>); };
+concept has_wide_rule = requires {
+  sizeof(wide_rule<Op>);
+};
 
 // Of a row with a greatest element.
 template <ops::op_id Op>
