@@ -154,7 +154,8 @@ struct gradient_sum64<wide<double>, Products> {
 
 // The leading L limbs of an exact sum, and a radius where that is not all.
 template <int L, int lsb, int words>
-REPDL_HD_CALL ball<L> ball_of_sum(fixed_point<lsb, words> a) {
+REPDL_HD_CALL ball<L> ball_of_sum(const fixed_point<lsb, words>& sum) {
+  fixed_point<lsb, words> a = sum;
   const std::uint64_t is_negative = a.negative() ? 1 : 0;
   if (is_negative != 0) a.negate();
   std::uint64_t w[words];
