@@ -45,6 +45,8 @@ def call(row, convert):
     if row["name"] == "matmul":
         x = x.reshape(2, 2)
     operands = [convert(x < 0.5 if i["types"] == ["bool"] else x) for i in row["inputs"]]
+    if row["name"] == "logsumexp_backward":  # a row's number
+        operands[0] = 0.5
     return function(*operands, **({"dtype": np.float64} if row["name"] == "convert" else {}))
 
 

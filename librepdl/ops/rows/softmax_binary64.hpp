@@ -75,22 +75,19 @@ template <class A>
 REPDL_HD_CALL decided64 scaled_softmax(const exponential_sum<A, double>& s, double x, double g) {
   const double zero = zero_of_sign(has_sign(g));
   if (g == 0 || x == -infinity || s.max - x >= wide_gap) return known_number(zero);
+  const bool greatest = x == s.max;
   A sum = s.rest;
   if (is_zero(sum)) {
     if constexpr (!is_wide_number<A>) {
       constexpr int limbs = limbs_of_ball<A>;
       return round_formula<double, limbs>(quotient<limbs>{number<A>(g), number<A>(s.multiplicity)});
     }
-  } else if (below_power(sum, tiny_power)) {
+  } else if (greatest && below_power(sum, tiny_power)) {
     set_power(sum, tiny_power);
   }
   add_value(sum, s.multiplicity);
-  if (x == s.max) {
-    A p = arithmetic<A>::number(1);
-    divide_by(p, sum);
-    return round_product_of(g, p, 0);
-  }
-  scaled_weight<A> w = weight_of_gap<A>(x, s.max);
+  scaled_weight<A> w{arithmetic<A>::number(1), 0};
+  if (!greatest) w = weight_of_gap<A>(x, s.max);
   divide_by(w.m, sum);
   return round_product_of(g, w.m, w.k);
 }
