@@ -4,7 +4,7 @@
 //                   f32, f16 and bf16, and on f32 and f16 from the second element on (misaligned) and on every second element of its
 //                   operands (strided; the bytes between them are moved, too, and count)
 //   losses          likewise: an output per element, and sums
-//   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, over ours
+//   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, of f64 in binary64, over ours
 //   network         convolutions, the softmax family, norms, pooling, optimiser steps and sums to places, times alone:
 //                   bench/pytorch_peers.py has the peer
 //   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it
@@ -311,20 +311,27 @@ void losses(context& ctx, std::int64_t n) {
 // ---- reductions
 
 void reductions(context& ctx, std::int64_t n) {
-  buffer x(static_cast<std::size_t>(n) * 4), y(static_cast<std::size_t>(n) * 4),
+  buffer x(static_cast<std::size_t>(n) * 4), y(static_cast<std::size_t>(n) * 4), wide(static_cast<std::size_t>(n) * 8),
       out(static_cast<std::size_t>(n / 64) * 8);
   fill_normal(ctx, x, n, 1);
   fill_normal(ctx, y, n, 2);
-  std::size_t cub_bytes = 0;
-  must(cub::DeviceReduce::Sum(nullptr, cub_bytes, x.f(), out.f(), n, stream), "cub");
-  buffer cub_space(cub_bytes + 1);
-  const contender cub_sum{"cub", static_cast<double>(n) * 4, [&] {
-                            must(cub::DeviceReduce::Sum(cub_space.data, cub_bytes, x.f(), out.f(), n, stream), "cub");
-                          }};
+  convert(ctx, const_tensor_view(x.f(), sizes{n}, gpu), tensor_view(wide.d(), sizes{n}, gpu));
+  std::size_t cub_bytes[2] = {};
+  must(cub::DeviceReduce::Sum(nullptr, cub_bytes[0], x.f(), out.f(), n, stream), "cub");
+  must(cub::DeviceReduce::Sum(nullptr, cub_bytes[1], wide.d(), out.d(), n, stream), "cub");
+  buffer cub_space(std::max(cub_bytes[0], cub_bytes[1]) + 1);
+  const auto cub_of = [&](std::size_t size, auto run) {
+    return contender{"cub", static_cast<double>(n) * static_cast<double>(size), [=] { must(run(), "cub"); }};
+  };
+  const contender single =
+      cub_of(4, [&] { return cub::DeviceReduce::Sum(cub_space.data, cub_bytes[0], x.f(), out.f(), n, stream); });
+  const contender twice =
+      cub_of(8, [&] { return cub::DeviceReduce::Sum(cub_space.data, cub_bytes[1], wide.d(), out.d(), n, stream); });
+  const contender* peer = &single;
   const auto report = [&](const std::string& name, double moved, const std::function<void()>& run) {
     if (!wanted(name)) return;
     ctx.reset_statistics();
-    const std::vector<result> all = race({{name, moved, run}, cub_sum});
+    const std::vector<result> all = race({{name, moved, run}, *peer});
     const statistics s = ctx.read_statistics();
     const double decided = static_cast<double>(s.elements[0] + s.elements[1] + s.elements[2] + s.elements[3]);
     std::printf("%-26s %9.3f ms  %7.0f GB/s  cub  %7.0f GB/s  ratio %.3f  beyond binary64 %.1e\n", name.c_str(),
@@ -332,15 +339,16 @@ void reductions(context& ctx, std::int64_t n) {
                 static_cast<double>(s.elements[2] + s.elements[3]) / decided);
     json.row("reductions", name, "B/s", all);
   };
-  // 16 bits: of the same numbers, rounded.
-  for (const dtype format : {dtype::f32, dtype::f16, dtype::bf16}) {
+  // Of the same numbers, in 16 bits rounded.
+  for (const dtype format : {dtype::f32, dtype::f16, dtype::bf16, dtype::f64}) {
+    peer = format == dtype::f64 ? &twice : &single;
     const double bytes = static_cast<double>(n) * static_cast<double>(size_of(format));
     const std::string what = format == dtype::f32 ? "" : " " + std::string(name_of(format));
-    std::deque<buffer> narrow;
+    std::deque<buffer> converted;
     const auto operand = [&](const buffer& wide) {
       const const_tensor_view all(wide.f(), sizes{n}, gpu);
       if (format == dtype::f32) return all;
-      const tensor_view t(narrow.emplace_back(static_cast<std::size_t>(bytes)).data, format, sizes{n}, gpu);
+      const tensor_view t(converted.emplace_back(static_cast<std::size_t>(bytes)).data, format, sizes{n}, gpu);
       convert(ctx, all, t);
       return const_tensor_view(t);
     };

@@ -624,6 +624,13 @@ class Elementwise(Case):
                     total += term
                 return total
             cosine = lambda d: sine(d, 0)
+
+            def density_integral(d):  # the integral of e^(-t^2 / 2) from 0
+                term, total = d, d
+                for n in range(1, 200):
+                    term *= -d * d / (2 * n)
+                    total += term / (2 * n + 1)
+                return total
             ln10 = decimal.Decimal(10).ln()
             pi = 2 * half_pi
             functions = {"asin": arcsine, "acos": lambda d: half_pi - arcsine(d), "atan": arctangent,
@@ -633,6 +640,7 @@ class Elementwise(Case):
                          "cbrt": lambda d: (abs(d).ln() / 3).exp().copy_sign(d), "exp10": lambda d: (d * decimal.Decimal(10).ln()).exp(),
                          "exp2m1": lambda d: (d * ln2).exp() - 1, "exp10m1": lambda d: (d * ln10).exp() - 1,
                          "log2p1": lambda d: (1 + d).ln() / ln2, "log10p1": lambda d: (1 + d).ln() / ln10,
+                         "ndtr": lambda d: decimal.Decimal("0.5") + density_integral(d) / (2 * pi).sqrt(),
                          "tan": lambda d: sine(d) / cosine(d), "sinpi": lambda d: sine(d * pi), "cospi": lambda d: cosine(d * pi),
                          "tanpi": lambda d: sine(d * pi) / cosine(d * pi), "sinc": lambda d: sine(d * pi) / (d * pi)}
             domains = {"asin": (-1, 1), "acos": (-1, 1), "acosh": (1, 5), "atanh": (-1, 1), "log2p1": (-1, 4), "log10p1": (-1, 4)}
@@ -642,6 +650,7 @@ class Elementwise(Case):
                 right, straight = rounded(F(half_pi), fmt), rounded(F(2 * half_pi), fmt)
                 nans, odd = {quiet: quiet, quiet | minus | 1: quiet}, {zero: zero, minus: minus, least: least, least | minus: least | minus}
                 outside = {two: quiet, two | minus: quiet, inf: quiet, inf | minus: quiet}
+                half_of = rounded(F(1, 2), fmt)
                 special = {"asin": {**odd, **outside, one: right, low: right | minus},
                            "acos": {**outside, zero: right, minus: right, least: right, one: zero, low: straight},
                            "atan": {**odd, inf: right, inf | minus: right | minus}, "sinh": {**odd, inf: inf, inf | minus: inf | minus},
@@ -655,6 +664,7 @@ class Elementwise(Case):
                            "log2p1": {zero: zero, minus: minus, one: one, low: inf | minus, two | minus: quiet, inf: inf, inf | minus: quiet},
                            "log10p1": {zero: zero, minus: minus, rounded(F(9), fmt): one, rounded(F(99), fmt): two, low: inf | minus,
                                        two | minus: quiet, inf: inf, inf | minus: quiet},
+                           "ndtr": {zero: half_of, minus: half_of, least: half_of, inf: one, inf | minus: zero},
                            "tan": {**odd, inf: quiet, inf | minus: quiet},
                            "sinpi": {zero: zero, minus: minus, one: zero, low: minus, two | minus: minus, inf: quiet, inf | minus: quiet},
                            "cospi": {zero: one, minus: one, least: one, one: low, low: low, two: one, inf: quiet, inf | minus: quiet},

@@ -87,6 +87,8 @@ source_changes = [
          quick("adamw")),
         ("a factor of clipping at a step of results counts as beside it", "librepdl/ops/steps/clip.hpp",
          replace(">= static_cast<std::int64_t>(2 * q)", ">= static_cast<std::int64_t>(0 * q)"), quick("clip_grad_norm")),
+        ("clipped numbers of binary64 beside a step are on its other side", "librepdl/ops/steps/clip.hpp",
+         replace("value = side < 0 ||", "value = side > 0 ||"), quick("clip_grad_norm")),
         ("negative strides of elementwise operands are 0", "librepdl/plan/checks.cpp",
          replace("1 ? 0 : v.strides()[i - lead]);", "1 ? 0 : std::max<std::int64_t>(0, v.strides()[i - lead]));"),
          [(["--quick", "--part", "layouts"], ["relu"],

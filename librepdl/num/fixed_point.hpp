@@ -159,6 +159,17 @@ class fixed_point {
     for (int i = 0; i < words; ++i) w_[i] = add_carry(~w_[i], 0, &carry);
   }
 
+  // *= factor; of a value >= 0 whose product fits.
+  REPDL_HD void multiply_by(std::uint64_t factor) {
+    std::uint64_t carry = 0;
+    for (int i = 0; i < words; ++i) {
+      std::uint64_t high = 0;
+      const std::uint64_t low = multiply_wide(w_[i], factor, &high);
+      w_[i] = low + carry;
+      carry = high + static_cast<std::uint64_t>(w_[i] < low);
+    }
+  }
+
   REPDL_HD bool is_zero() const {
     std::uint64_t any = 0;
     for (int i = 0; i < words; ++i) any |= w_[i];

@@ -5,6 +5,7 @@
 //     bounded_sum           hi +- error        the rounding errors' magnitudes       bound()
 //     compensated_sum       hi + lo            the errors, added plainly             compensated_bound
 //     tracked_sum           hi + lo +- error   both                                  bound(height)
+//     twice_tracked_sum     hi + lo +- error   the errors, added with theirs         bound()
 //     double_word           hi + lo            no error larger than 4 h u^2 M        dd_bound
 //     spread_sum            two of hi + lo     compensated sums of differences and of their squares   (ops/sums/spread.hpp)
 //     exact_sum             an integer         none                                  (fixed_point.hpp)
@@ -23,6 +24,8 @@
 // - compensated_sum: lo = fl(sum t); a merge takes two additions of it. It is off by 2 h u (1 + 2 h u) sum|t|, by (E) at most
 //   2 h^2 u^2 (1 + 4 h u) M: 3 h^2 u^2 M for h <= 2^25, a magnitude known within 2^-20 included.
 // - tracked_sum: likewise, by its own error: 2 h u error (1 + 4 h u); nothing where error = 0.
+// - twice_tracked_sum: lo and the errors t' of adding up t are sum t exactly, and error = fl(sum|t'|), of at most 3 h additions a path,
+//   is at least (1 - 3 h u) of sum|t'|, for which h < 2^40 has room in 1 + 2^-10. No bound on the height is needed beside.
 // Leaves that are themselves sums, of height p by plain additions, err by p u M (1 + p u) more, in all.
 //
 // Sources: S. Rump, "Error estimation of floating-point summation and dot product", BIT 52 (2012); C.-P. Jeannerod and
@@ -132,6 +135,38 @@ struct tracked_sum {
   }
   REPDL_HD double_word<R> total() const { return two_sum(hi, lo); }
   REPDL_HD double bound(std::int64_t height) const { return static_cast<double>(2 * height + 4) * 0x1p-53 * error; }
+};
+
+template <class R>
+struct twice_tracked_sum {
+  R hi{};
+  R lo{};
+  R error{};
+
+  REPDL_HD void add(R x) {
+    const double_word<R> s = two_sum(hi, x);
+    hi = s.hi;
+    add_low(s.lo);
+  }
+  // hi + lo, exactly.
+  REPDL_HD void add(double_word<R> x) {
+    add(x.hi);
+    add_low(x.lo);
+  }
+  REPDL_HD void merge(const twice_tracked_sum& o) {
+    add(o.hi);
+    add_low(o.lo);
+    error += o.error;
+  }
+  REPDL_HD double_word<R> total() const { return two_sum(hi, lo); }
+  REPDL_HD double bound() const { return error * (1 + 0x1p-10); }
+
+ private:
+  REPDL_HD void add_low(R x) {
+    const double_word<R> s = two_sum(lo, x);
+    lo = s.hi;
+    error += magnitude_of(s.lo);
+  }
 };
 
 // A compensated sum of terms whose magnitudes are added up, too.

@@ -56,6 +56,8 @@ constexpr dtype_set one(dtype t) { return 1u << static_cast<unsigned>(t); }
 inline constexpr dtype_set F32 = one(dtype::f32);
 inline constexpr dtype_set NARROW = one(dtype::f16) | one(dtype::bf16) | F32;
 inline constexpr dtype_set FLOATS = NARROW | one(dtype::f64);
+/// Of what is kept beside operands of FLOATS: f32, beside f64 f64 (state_format).
+inline constexpr dtype_set STATES = F32 | one(dtype::f64);
 inline constexpr dtype_set I64 = one(dtype::i64);
 inline constexpr dtype_set BOOL = one(dtype::boolean);
 inline constexpr dtype_set I32 = one(dtype::i32);
@@ -63,6 +65,7 @@ inline constexpr dtype_set LOGICAL = FLOATS | BOOL;
 /// Formats of 8 bits: conversions only.
 inline constexpr dtype_set F8 = one(dtype::f8_e4m3fn) | one(dtype::f8_e5m2);
 inline constexpr dtype_set ALL = (1u << dtype_count) - 1;
+constexpr dtype state_format(dtype of) { return of == dtype::f64 ? dtype::f64 : dtype::f32; }
 /// "f16, bf16, f32 or f64".
 std::string describe(dtype_set set);
 

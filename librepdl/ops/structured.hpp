@@ -389,22 +389,23 @@ struct batch_norm_inference_weight_backward : operation<op_id::batch_norm_infere
 };
 
 // The operands of sgd and adamw are one group per tensor: p0 g0 v0 p1 g1 v1 ..., the outputs likewise. Parameters and gradients have
-// one format, states are f32.
+// one format, states are f32, of f64 parameters f64.
 struct sgd : operation<op_id::sgd> {
   static constexpr std::string_view formula =
       "v' = momentum v + (1 - dampening)(g + weight_decay p), without v g + weight_decay p; p' = p - lr v'; nesterov: "
       "p' = p - lr (g + weight_decay p + momentum v')";
   using attrs = sgd_options;
-  static constexpr operand in[] = {{"param", NARROW}, {"grad", NARROW}, {"velocity", F32, true}};
-  static constexpr operand out[] = {{"param", NARROW}, {"velocity", F32, true}};
+  static constexpr operand in[] = {{"param", FLOATS}, {"grad", FLOATS}, {"velocity", STATES, true}};
+  static constexpr operand out[] = {{"param", FLOATS}, {"velocity", STATES, true}};
 };
 struct adamw : operation<op_id::adamw> {
   static constexpr std::string_view formula =
       "m' = beta1 m + (1 - beta1) g; v' = beta2 v + (1 - beta2) g^2; c_i = 1 - beta_i^step; p' = p (1 - lr "
       "weight_decay) - lr (m' / c1) / (sqrt(v' / c2) + eps)";
   using attrs = adamw_options;
-  static constexpr operand in[] = {{"param", NARROW}, {"grad", NARROW}, {"first_moment", F32}, {"second_moment", F32}};
-  static constexpr operand out[] = {{"param", NARROW}, {"first_moment", F32}, {"second_moment", F32}};
+  static constexpr operand in[] = {
+      {"param", FLOATS}, {"grad", FLOATS}, {"first_moment", STATES}, {"second_moment", STATES}};
+  static constexpr operand out[] = {{"param", FLOATS}, {"first_moment", STATES}, {"second_moment", STATES}};
 };
 
 struct normal : of_nothing<op_id::normal, normal_attrs, FLOATS> {
@@ -655,15 +656,15 @@ struct total_norm : operation<op_id::total_norm> {
   static constexpr std::string_view formula =
       "over all elements of all tensors, p = 1: sum of |x|; 2: sqrt(sum of x^2); inf: the greatest |x|";
   using attrs = total_norm_options;
-  static constexpr operand in[] = {{"x", NARROW}};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {{"x", FLOATS}};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 struct clip_grad_norm : operation<op_id::clip_grad_norm> {
   static constexpr std::string_view formula =
       "grad min(1, max_norm / (N + 10^-6)), N total_norm of all gradients, not rounded; N";
   using attrs = clip_grad_norm_options;
-  static constexpr operand in[] = {{"grad", NARROW}};
-  static constexpr operand out[] = {{"grad", NARROW}, {"total_norm", NARROW, true}};
+  static constexpr operand in[] = {{"grad", FLOATS}};
+  static constexpr operand out[] = {{"grad", FLOATS}, {"total_norm", FLOATS, true}};
 };
 
 /// Whether an operation's first operand is the gradient of its forward operation's result.

@@ -226,7 +226,8 @@ reduce_plan mean_beside(const reduce_plan&);
 
 /// One step of sgd or adamw on many tensors. Operands: 0 param, 1 grad, 2 velocity or first_moment, 3 second_moment;
 /// outputs: 0 param, 1 velocity or first_moment, 2 second_moment. An output may be exactly the input of its name.
-/// Null: absent (sgd without velocity; its input at the first step). param and grad are of the plan's type, states f32.
+/// Null: absent (sgd without velocity; its input at the first step). param and grad are of the plan's type, states f32, or f64 beside
+/// f64.
 struct step_tensor {
   std::int64_t count;  // >= 1
   int rank;
@@ -238,7 +239,7 @@ struct step_tensor {
 };
 struct step_plan {
   ops::op_id op;
-  dtype type;  // f16, bf16 or f32
+  dtype type;
   sgd_options sgd;
   adamw_options adamw;
   double c1, c2;  // adamw: RN(1 - beta^step)
@@ -259,8 +260,8 @@ struct clip_tensor {
 };
 struct clip_plan {
   ops::op_id op;
-  dtype type;  // f16, bf16 or f32
-  double p;    // 1, 2 or inf
+  dtype type;
+  double p;  // 1, 2 or inf
   double max_norm;
   void* total;  // null: not wanted
   inline_vector<clip_tensor, 1> tensors;

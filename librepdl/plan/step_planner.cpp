@@ -41,13 +41,21 @@ specs infer_step(std::string_view op, const operand_rows& rows, inputs in, std::
     const const_tensor_view& param = in[first];
     check_format(op, rows.in()[first].name, param, rows.in()[0].name, in[0]);
     check_format(op, rows.in()[first + 1].name, in[first + 1], rows.in()[0].name, in[0]);
+    const dtype state = ops::state_format(param.type());
+    for (std::size_t i = first + 2; i < std::min(in.size(), first + group_in); ++i) {
+      if (in[i] && in[i].type() != state) {
+        fail(error_site::operand_dtype, op, rows.in()[i].name,
+             std::string(name_of(state)) + ", beside " + std::string(name_of(param.type())) + " parameters",
+             name_of(in[i].type()));
+      }
+    }
     for (std::size_t i = first + 1; i < std::min(in.size(), first + group_in); ++i) {
       if (in[i] && !(in[i].shape() == param.shape())) {
         fail(error_site::gradient_shape, op, rows.in()[i].name, "the parameter's shape " + to_string(param.shape()),
              to_string(in[i].shape()));
       }
     }
-    for (std::size_t o = 0; o < group_out; ++o) all.push_back({o == 0 ? param.type() : dtype::f32, param.shape()});
+    for (std::size_t o = 0; o < group_out; ++o) all.push_back({o == 0 ? param.type() : state, param.shape()});
   }
   return all;
 }

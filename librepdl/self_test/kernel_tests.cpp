@@ -594,7 +594,7 @@ std::vector<group> step_calls(const subject& what) {
   const auto call = [&](int inputs, attribute_texts attrs) {
     test_call c{what.op, {}, layout::contiguous, std::move(attrs)};
     for (int i = 0; i < inputs; ++i)
-      c.in.push_back({{3, 5, 2, 3, 7}, layout::contiguous, i < 2 ? what.in : dtype::f32});
+      c.in.push_back({{3, 5, 2, 3, 7}, layout::contiguous, i < 2 ? what.in : ops::state_format(what.in)});
     test_call spread = c;
     spread.out = layout::spread;
     for (operand& o : spread.in) o.how = layout::spread;

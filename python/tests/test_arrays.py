@@ -518,6 +518,53 @@ def test_steps_of_float16():
     assert p.dtype == np.float16 and p.tolist() == [1, 1 + 2**-9, 0, np.inf] and velocity.tolist() == g.tolist()
 
 
+def test_steps_of_float64():
+    """The nearest numbers to exact fractions; states are float64, too."""
+    g = np.random.default_rng(66)
+
+    def some():
+        return g.standard_normal(50) * 2.0 ** g.integers(-40, 40, 50)
+
+    def nearest(exact):
+        return [float(x) for x in exact]
+
+    p, d, v = some(), some(), some()
+    d[:5] = 1e300  # whose squares are beyond binary64
+    lr, decay, mu = Fraction(0.1), Fraction(0.01), Fraction(0.9)
+    exact_p, exact_d, exact_v = ([Fraction(x) for x in a.tolist()] for a in (p, d, v))
+    plain = p.copy()
+    librepdl.sgd([plain], [d], lr=0.1, weight_decay=0.01)
+    assert plain.tolist() == nearest(x - lr * (y + decay * x) for x, y in zip(exact_p, exact_d))
+    velocity, moved = v.copy(), p.copy()
+    librepdl.sgd([moved], [d], [velocity], lr=0.1, momentum=0.9, weight_decay=0.01)
+    assert velocity.tolist() == nearest(mu * w + y + decay * x for x, y, w in zip(exact_p, exact_d, exact_v))
+    assert moved.tolist() == nearest(x - lr * Fraction(w) for x, w in zip(exact_p, velocity.tolist()))
+    m, s, q = v.copy(), np.abs(v), p.copy()
+    librepdl.adamw([q], [d], [m], [s], beta2=0.999, step=3)
+    b = Fraction(0.999)
+    squares = [b * abs(w) + (1 - b) * y * y for w, y in zip(exact_v, exact_d)]
+    assert m.tolist() == nearest(mu * w + (1 - mu) * y for w, y in zip(exact_v, exact_d))
+    assert s[5:].tolist() == nearest(squares[5:]) and np.isinf(s[:5]).all() and (q[:5] == p[:5] * (1 - 1e-5)).sum() >= 4
+    # Without memory the root of the square is |g|.
+    d = np.float64(np.float32(some()))
+    librepdl.adamw([p], [d], [np.zeros(50)], [np.zeros(50)], lr=0.1, beta1=0, beta2=0, eps=0.125, weight_decay=0.01)
+    kept = 1 - lr * decay
+    assert p.tolist() == nearest(x * kept - lr * Fraction(y) / (abs(Fraction(y)) + Fraction(1, 8)) for x, y in zip(exact_p, d.tolist()))
+    with pytest.raises(NotImplementedError, match=r"sgd: velocity.*: expected f64, beside f64 parameters, got f32"):
+        librepdl.sgd([p], [d], [np.float32(v)], momentum=0.5)
+
+
+def test_clipping_lists_of_float64():
+    x, y = np.float64([3e200, 1e-200, -0.0]), np.float64([[0.1, -4e200]])
+    exact = [Fraction(v) for v in [*x.tolist(), *y[0].tolist()]]
+    n = sum(map(abs, exact))
+    assert float(librepdl.total_norm([x, y])) == 5e200 and float(librepdl.total_norm([x, y], p=1)) == float(n)
+    assert librepdl.total_norm([x, y]).dtype == np.float64 and float(librepdl.total_norm([np.full(4, 1e308)])) == np.inf
+    norm = librepdl.clip_grad_norm([x, y], 0.3, p=1)
+    factor = Fraction(0.3) / (n + Fraction(1, 10**6))
+    assert float(norm) == float(n) and [*x.tolist(), *y[0].tolist()] == [float(v * factor) for v in exact] and np.signbit(x[2])
+
+
 def test_clipping_a_list(library):
     three, four = library.array(np.float32(3).tobytes(), "f32", (1,)), library.array(np.float32(-4).tobytes(), "f32", ())
     assert float(librepdl.total_norm([three, four])) == 5

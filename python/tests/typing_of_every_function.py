@@ -212,6 +212,7 @@ r_sinpi: NDArray[np.float32] = librepdl.sinpi(x, out=x)
 r_cospi: NDArray[np.float32] = librepdl.cospi(x, out=x)
 r_tanpi: NDArray[np.float32] = librepdl.tanpi(x, out=x)
 r_sinc: NDArray[np.float32] = librepdl.sinc(x, out=x)
+r_ndtr: NDArray[np.float32] = librepdl.ndtr(x, out=x)
 r_convert: Any = librepdl.convert(x=x, dtype=np.float32, saturate=True, out=x)
 librepdl.astype
 r_sum: NDArray[np.float32] = librepdl.sum(x=x, axis=(1, 1), keepdims=True, out=x)

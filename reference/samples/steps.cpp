@@ -15,70 +15,83 @@ namespace {
 
 using enum sample_class;
 
-/// One element: the parameter, the gradient and up to two states.
+/// One element: the parameter, the gradient and up to two states. Word: as wide as the formats, or 32 bits.
+template <class Word>
 struct element {
-  std::uint32_t v[4];
+  Word v[4];
 };
 
-std::uint32_t beside(sample_class c, std::uint32_t x, word_stream& w) {
+template <class Word>
+Word beside(sample_class c, Word x, word_stream& w) {
   const bool up = w.flip();
   return c != near_ties ? x : up ? x + 1 : x - 1;
 }
 
-/// Parameters and gradients, of f16, bf16 or f32. What is out of a format's range is rounded.
-struct operands : numbers_of {
-  using numbers_of::numbers_of;
+/// Parameters and gradients. What is out of a format's range is rounded.
+template <class Word>
+struct operands : patterns_of<Word> {
+  patterns_of<Word> states;
+
+  explicit operands(dtype t) : patterns_of<Word>(t), states(ops::state_format(t)) {}
   /// An exponent of the last of `length` bits.
   int exponent(int least, int most, int length, word_stream& w) const {
-    return w.between(std::max(least, f.ulp_min() + 1), std::min(most, f.emax - length));
+    return w.between(std::max(least, this->f.ulp_min() + 1), std::min(most, this->f.emax - length));
   }
 };
 
 /// p' = p - lr d is p and half an ulp, d = g (states 0) or the new velocity; or v' = mu v + g is.
-element sgd_element(const operands& o, sample_class c, int lr, std::optional<int> mu, word_stream& w) {
+template <class Word>
+element<Word> sgd_element(const operands<Word>& o, sample_class c, int lr, std::optional<int> mu, word_stream& w) {
   const bool s = w.flip(), t = w.flip(), in_velocity = w.flip() && mu.has_value();
   const int e = o.exponent(-20, 20, o.p, w);
-  const std::uint32_t odd = o.pattern(s, odd_of(o.p, w), e);
+  const Word odd = o.pattern(s, odd_of(o.p, w), e);
   if (c == cancelling) {  // lr g = p exactly or nearly
-    const std::uint32_t near = w.below(4) == 0 ? 1 : 0;
-    return {{odd, (odd + near) - (static_cast<std::uint32_t>(lr) << (o.p - 1)), 0, 0}};
+    const Word near = w.below(4) == 0 ? 1 : 0;
+    return {{odd, (odd + near) - (static_cast<Word>(lr) << (o.p - 1)), 0, 0}};
   }
   // Of 16 bits mu v + g is exact; with g = 0 it is beside half an ulp of p as v is.
-  if (in_velocity && o.type != dtype::f32) return {{odd, 0, beside(c, pattern32(t, 1, e - 1 - lr - *mu), w), 0}};
+  if (in_velocity && o.p != o.states.p) {
+    return {{odd, 0, beside<Word>(c, o.states.pattern(t, 1, e - 1 - lr - *mu), w), 0}};
+  }
   if (in_velocity) {
-    const std::uint32_t half = beside(c, pattern32(t, 1, e - 1 - *mu), w);
+    const Word half = beside<Word>(c, o.states.pattern(t, 1, e - 1 - *mu), w);
     return {{o.ordinary(normal_range, w), odd, half, 0}};
   }
-  return {{odd, beside(c, o.pattern(t, 1, e - 1 - lr), w), 0, 0}};
+  return {{odd, beside<Word>(c, o.pattern(t, 1, e - 1 - lr), w), 0, 0}};
 }
 
-/// The new second moment is g^2 (g of 12 bits) or beside, the first g: p - lr g / (|g| + eps).
-element adamw_element(const operands& o, sample_class c, int lr, word_stream& w) {
+/// The new second moment is g^2 (g of half the bits) or beside, the first g: p - lr g / (|g| + eps).
+template <class Word>
+element<Word> adamw_element(const operands<Word>& o, sample_class c, int lr, word_stream& w) {
   const bool s = w.flip(), t = w.flip();
-  const int length = std::min(12, o.p);
+  const int length = std::min(o.states.p / 2, o.p);
   const std::uint64_t m = odd_of(length, w);
   const int e = o.exponent(-10, 10, length, w);
-  element r{{o.pattern(s, odd_of(o.p, w), lr + 1), o.pattern(t, m, e), 0, 0}};
+  element<Word> r{{o.pattern(s, odd_of(o.p, w), lr + 1), o.pattern(t, m, e), 0, 0}};
   if (c == near_ties) {  // v = g^2 * a few ulp: the root is not rational
-    const std::uint32_t square = pattern32(false, m * m, 2 * e);
-    r.v[3] = pattern32(false, 1 + w.below(3), static_cast<int>(square >> 23) - 127 - 23 + 1);
+    const int fraction = o.states.p - 1;
+    const Word square = o.states.pattern(false, m * m, 2 * e);
+    const std::uint64_t ulps = 1 + w.below(3);
+    r.v[3] = o.states.pattern(false, ulps, static_cast<int>(square >> fraction) - o.states.f.emax - fraction + 1);
   }
   if (c == cancelling) r.v[0] = o.pattern(t, 1, lr) + (w.below(4) == 0 ? 1 : 0);
   return r;
 }
 
-element plain_element(const operands& o, sample_class c, word_stream& w) {
+template <class Word>
+element<Word> plain_element(const operands<Word>& o, sample_class c, word_stream& w) {
   const bool keep = w.below(16) == 0;
-  element r{};
-  for (std::uint32_t k = 0; k < 4; ++k) r.v[k] = k < 2 ? o.drawn(c, keep, w) : drawn(c, keep, w);
+  element<Word> r{};
+  for (std::uint32_t k = 0; k < 4; ++k) r.v[k] = k < 2 ? o.drawn(c, keep, w) : o.states.drawn(c, keep, w);
   if (c == single_nonfinite) {
-    for (std::uint32_t k = 0; k < 4; ++k) r.v[k] = k < 2 ? o.ordinary(normal_range, w) : ordinary(normal_range, w);
-    const std::uint32_t other = special32(w);
+    for (std::uint32_t k = 0; k < 4; ++k)
+      r.v[k] = k < 2 ? o.ordinary(normal_range, w) : o.states.ordinary(normal_range, w);
+    const Word other = o.states.special(w);
     const std::uint32_t k = w.below(4);
-    r.v[k] = k < 2 && o.type != dtype::f32 ? static_cast<std::uint32_t>(special(o.type, w)) : other;
+    r.v[k] = k < 2 && o.type != dtype::f32 ? o.special(w) : other;
     if (w.below(3) == 0) {
       const std::uint32_t zero = w.below(4);
-      r.v[zero] &= zero < 2 ? o.sign() : sign32;
+      r.v[zero] &= zero < 2 ? o.sign() : o.states.sign();
     }
   }
   if (c == wide_exponents && w.flip()) r.v[0] = o.ordinary(normal_range, w);
@@ -88,14 +101,14 @@ element plain_element(const operands& o, sample_class c, word_stream& w) {
     r.v[0] = o.largest() | (s ? o.sign() : 0);
     r.v[1] = o.pattern(t, 1, w.between(ulp - 14, std::min(ulp + 11, o.f.emax)));
     r.v[2] = 0;
-    r.v[3] = pattern32(false, 1, w.between(90, 115));
+    r.v[3] = o.states.pattern(false, 1, w.between(90, 115) * (o.states.f.emax / 127));
   }
   if (c == cancelling) {
-    const std::uint32_t x = o.ordinary(normal_range, w);
+    const Word x = o.ordinary(normal_range, w);
     const number n = widen(o.type, x);
     for (std::uint32_t k = 0; k < 4; ++k) {
       const bool negative = n.negative != w.flip();
-      r.v[k] = k < 2 ? o.pattern(negative, n.significand, n.exponent) : pattern32(negative, n.significand, n.exponent);
+      r.v[k] = (k < 2 ? o : o.states).pattern(negative, n.significand, n.exponent);
     }
   }
   return r;
@@ -118,9 +131,12 @@ std::vector<std::uint32_t> near_quotients(double p) {
 
 }  // namespace
 
-std::vector<array> step_inputs(const std::string& op, sample_class c, dtype type, const std::vector<shape_list>& shapes,
-                               const attributes& attrs, word_stream& w) {
-  const operands o(type);
+namespace {
+
+template <class Word>
+std::vector<array> inputs_of_step(const std::string& op, sample_class c, dtype type,
+                                  const std::vector<shape_list>& shapes, const attributes& attrs, word_stream& w) {
+  const operands<Word> o(type);
   const double momentum = attribute_or(attrs, "momentum", 0.0);
   const std::size_t group = operands_of_step(op, attrs);
   if (shapes.size() % group != 0) throw std::invalid_argument("reference: operands of " + op);
@@ -133,20 +149,29 @@ std::vector<array> step_inputs(const std::string& op, sample_class c, dtype type
                              attribute_or<std::int64_t>(attrs, "step", 1) == 1;
   std::vector<array> v;
   for (std::size_t t = 0; t < shapes.size(); t += group) {
-    for (std::size_t k = 0; k < group; ++k) v.emplace_back(k < 2 ? type : dtype::f32, shapes[t + k]);
+    for (std::size_t k = 0; k < group; ++k) v.emplace_back(k < 2 ? type : o.states.type, shapes[t + k]);
     const bool no_velocity = group == 3 && v.back().absent();
     for (std::size_t i = 0; i < static_cast<std::size_t>(v[t].count()); ++i) {
-      element x = !aimed                                          ? plain_element(o, c, w)
-                  : op == "adamw" && exact_moments                ? adamw_element(o, c, *lr, w)
-                  : op == "sgd" && (group == 2 || mu.has_value()) ? sgd_element(o, c, *lr, mu, w)
-                                                                  : plain_element(o, c, w);
+      element<Word> x = !aimed                                          ? plain_element(o, c, w)
+                        : op == "adamw" && exact_moments                ? adamw_element(o, c, *lr, w)
+                        : op == "sgd" && (group == 2 || mu.has_value()) ? sgd_element(o, c, *lr, mu, w)
+                                                                        : plain_element(o, c, w);
       // A second moment is hardly ever negative.
-      if (op == "adamw" && c != uniform_patterns && c != single_nonfinite && w.below(64) != 0) x.v[3] &= ~sign32;
+      if (op == "adamw" && c != uniform_patterns && c != single_nonfinite && w.below(64) != 0)
+        x.v[3] &= ~o.states.sign();
       for (std::size_t k = 0; k < group; ++k)
         if (!(no_velocity && k == 2)) v[t + k].set(i, x.v[k]);
     }
   }
   return v;
+}
+
+}  // namespace
+
+std::vector<array> step_inputs(const std::string& op, sample_class c, dtype type, const std::vector<shape_list>& shapes,
+                               const attributes& attrs, word_stream& w) {
+  if (type == dtype::f64) return inputs_of_step<std::uint64_t>(op, c, type, shapes, attrs, w);
+  return inputs_of_step<std::uint32_t>(op, c, type, shapes, attrs, w);
 }
 
 std::vector<array> random_inputs(sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,

@@ -14,18 +14,21 @@ namespace {
 extended of(double v) { return {dtype::f64, std::bit_cast<std::uint64_t>(v)}; }
 
 struct stored {
-  std::uint32_t bits;
+  std::uint64_t bits;
   outcome where;
 };
 
 stored rounded_of(dtype type, const extended& v) {
-  const auto bits = static_cast<std::uint32_t>(v.round(type));
+  const std::uint64_t bits = v.round(type);
   if (v.is_nan() || v.is_infinite()) return {bits, outcome_of_pattern(type, bits)};
   const mpz_class one = 1;
   return {bits, locate(type, v.significand(), one.get_mpz_t(), v.exponent())};
 }
 
 mpq_class value(const extended& v) { return mpq_class(mpz_class(v.significand())) * power_of_two(v.exponent()); }
+
+/// The format of states beside parameters of a format.
+dtype state_of(dtype type) { return type == dtype::f64 ? dtype::f64 : f32; }
 
 double number_of(const attributes& attrs, const char* name, double otherwise) {
   return attribute_or(attrs, name, otherwise);
@@ -35,7 +38,7 @@ double number_of(const attributes& attrs, const char* name, double otherwise) {
 struct outputs {
   std::vector<array> arrays;
   std::vector<outcomes> where;
-  array& add(const shape_list& shape, dtype type = f32) {
+  array& add(const shape_list& shape, dtype type) {
     where.emplace_back();
     return arrays.emplace_back(type, shape);
   }
@@ -55,10 +58,10 @@ bool perfect_root(const mpq_class& c, mpq_class* root) {
 struct adamw_step {
   mpq_class lr, eps, c1, c2, keep;  // keep = 1 - lr wd
   extended lr_x, keep_x;
-  dtype type;  // of p and the result; m and v are f32
+  dtype type;  // of p and the result
 
-  stored operator()(std::uint32_t p_bits, std::uint32_t m_bits, std::uint32_t v_bits) const {
-    const extended p(type, p_bits), m(f32, m_bits), v(f32, v_bits);
+  stored operator()(std::uint64_t p_bits, std::uint64_t m_bits, std::uint64_t v_bits) const {
+    const extended p(type, p_bits), m(state_of(type), m_bits), v(state_of(type), v_bits);
     const extended decayed = p * keep_x;
     // v < 0 has no root; -0 has the root -0, which is a zero like any other in a sum.
     if (decayed.is_nan() || m.is_nan() || v.is_nan() || (v.negative() && !v.is_zero())) return special(nan_bits(type));
@@ -77,26 +80,24 @@ struct adamw_step {
     const mpq_class a = value(decayed);
     stored r{};
     if (no_step || v.is_infinite()) {
-      r.bits = static_cast<std::uint32_t>(round_exact(type, a, &r.where));
+      r.bits = round_exact(type, a, &r.where);
       return r;
     }
     const mpq_class b = lr * value(m) / c1;
     // The root is rational or the result is not: A - B / (s + eps) = t, B != 0, would make s = B / (A - t) - eps.
     if (mpq_class s; perfect_root(root_of, &s)) {
-      r.bits = static_cast<std::uint32_t>(round_exact(type, a - b / (s + eps), &r.where));
+      r.bits = round_exact(type, a - b / (s + eps), &r.where);
       return r;
     }
     // Algebraic of degree 2 over numbers of some thousand bits, so its distance from any midpoint has a lower bound.
     const auto f = [&](mpfr_prec_t bits) {
       return interval(bits, a) - interval(bits, b) / (sqrt(interval(bits, root_of)) + interval(bits, eps));
     };
-    r.bits = static_cast<std::uint32_t>(decide(type, f, &r.where));
+    r.bits = decide(type, f, &r.where);
     return r;
   }
 
-  stored special(std::uint64_t bits) const {
-    return {static_cast<std::uint32_t>(bits), outcome_of_pattern(type, bits)};
-  }
+  stored special(std::uint64_t bits) const { return {bits, outcome_of_pattern(type, bits)}; }
 };
 
 /// RN_f64(1 - beta^t), beta^t the exact power.
@@ -138,22 +139,23 @@ std::vector<array> sgd(const std::vector<array>& in, const attributes& attrs, ou
   for (std::size_t t = 0; t < in.size(); t += group) {
     const array& param = in[t];
     const array* velocity = group == 3 ? &in[t + 2] : nullptr;
+    const dtype state = state_of(param.type);
     if (in[t + 1].shape != param.shape || in[t + 1].type != param.type ||
-        (velocity != nullptr && !velocity->absent() && velocity->shape != param.shape))
+        (velocity != nullptr && !velocity->absent() && (velocity->shape != param.shape || velocity->type != state)))
       throw std::invalid_argument("reference::sgd: shapes");
     array& new_param = out.add(param.shape, param.type);
-    array* new_velocity = group == 3 ? &out.add(param.shape) : nullptr;
+    array* new_velocity = group == 3 ? &out.add(param.shape, state) : nullptr;
     const std::size_t at = out.arrays.size() - (group == 3 ? 2 : 1);
     for (std::size_t i = 0; i < static_cast<std::size_t>(param.count()); ++i) {
       const extended p(param.type, param.get(i)), g(param.type, in[t + 1].get(i));
       const extended slope = g + decay * p;
       extended direction = slope;
       if (new_velocity != nullptr) {
-        const stored v =
-            rounded_of(f32, velocity->absent() ? slope : momentum * extended(f32, velocity->get(i)) + undamped * slope);
+        const stored v = rounded_of(
+            state, velocity->absent() ? slope : momentum * extended(state, velocity->get(i)) + undamped * slope);
         new_velocity->set(i, v.bits);
         out.where[at + 1].push_back(v.where);
-        direction = extended(f32, v.bits);
+        direction = extended(state, v.bits);
         if (nesterov) direction = slope + momentum * direction;
       }
       const stored r = rounded_of(param.type, p - lr * direction);
@@ -181,16 +183,17 @@ std::vector<array> adamw(const std::vector<array>& in, const attributes& attrs, 
   out.arrays.reserve(in.size());
   for (std::size_t t = 0; t < in.size(); t += 4) {
     for (std::size_t k = 1; k < 4; ++k)
-      if (in[t + k].shape != in[t].shape || (k == 1 && in[t + k].type != in[t].type))
+      if (in[t + k].shape != in[t].shape || in[t + k].type != (k == 1 ? in[t].type : state_of(in[t].type)))
         throw std::invalid_argument("reference::adamw: shapes");
     const std::size_t at = out.arrays.size();
     step.type = in[t].type;
-    for (int k = 0; k < 3; ++k) out.add(in[t].shape, k == 0 ? step.type : f32);
+    const dtype state = state_of(step.type);
+    for (int k = 0; k < 3; ++k) out.add(in[t].shape, k == 0 ? step.type : state);
     for (std::size_t i = 0; i < static_cast<std::size_t>(in[t].count()); ++i) {
       const extended g(step.type, in[t + 1].get(i));
-      const stored m = rounded_of(f32, b1 * extended(f32, in[t + 2].get(i)) + (extended(1) - b1) * g);
-      const stored v = rounded_of(f32, b2 * extended(f32, in[t + 3].get(i)) + (extended(1) - b2) * (g * g));
-      const stored p = step(static_cast<std::uint32_t>(in[t].get(i)), m.bits, v.bits);
+      const stored m = rounded_of(state, b1 * extended(state, in[t + 2].get(i)) + (extended(1) - b1) * g);
+      const stored v = rounded_of(state, b2 * extended(state, in[t + 3].get(i)) + (extended(1) - b2) * (g * g));
+      const stored p = step(in[t].get(i), m.bits, v.bits);
       const stored* all[] = {&p, &m, &v};
       for (std::size_t k = 0; k < 3; ++k) {
         out.arrays[at + k].set(i, all[k]->bits);

@@ -172,7 +172,8 @@ void check_all(bool in_full) {
         if (turn || Op::row.kind == ops::family::optimizer) check(all, op, c, call, stream, narrow, type);
         if (turn && Op::row.kind == ops::family::norm) check_other_formats(all, op, c, call, stream, narrow, type);
       }
-      constexpr bool has_wide = rows && (Op::in[0].types & ops::one(dtype::f64)) != 0;
+      constexpr bool has_wide =
+          (rows && (Op::in[0].types & ops::one(dtype::f64)) != 0) || Op::row.kind == ops::family::optimizer;
       if (has_wide && stream % 4 == 1) check(all, op, c, call, stream, wide, dtype::f64);
       check(all, op, c, call, stream++, counted);
     }

@@ -748,6 +748,11 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        [&] {
          sgd(o.ctx, std::vector{sgd_tensor{o.vo({2}), const_tensor_view(o.d.data(), dtype::f16, {2})}}, {});
        }},
+      {error_site::operand_dtype, "sgd", "velocity",
+       [&] {
+         const tensor_view wide(o.d.data(), dtype::f64, {2});
+         infer(o.op("sgd"), std::vector<const_tensor_view>{wide, wide, o.vx({2})}, {{"momentum", 0.5}});
+       }},
       {error_site::operand_dtype, "adamw", "param[1]",
        [&] {
          infer(o.op("adamw"),

@@ -35,7 +35,7 @@ using tests::setting;
 namespace {
 
 constexpr float inf = std::numeric_limits<float>::infinity(), no_number = std::numeric_limits<float>::quiet_NaN();
-constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32};
+constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
 constexpr double norms[] = {2, 1, inf};
 // max_norm with which N = 1 gives the factor 15625 / 2^14 (reference/samples/lists.cpp).
 constexpr double of_norm_one = 1000001 * 0x1p-20;
@@ -213,6 +213,102 @@ TEST_CASE("clip: factors beside the steps of results") {
   }
 }
 
+// The same of f64: N = 1, the sum of what is missing included, and elements whose products with 15625 have 54 bits; and a little more.
+TEST_CASE("clip: ties and near-ties of binary64") {
+  const std::vector<setting> settings = every_setting();
+  reference::word_stream words(103, 0);
+  for (const double p : norms) {
+    for (const bool near : {false, true}) {
+      constexpr int unit = -90;
+      std::vector<double> list;
+      mpz_class rest = 1;  // of the sum, in units of 2^unit, or of the squares
+      rest <<= -unit * (p == 2 ? 2 : 1);
+      const auto put = [&](std::uint64_t m) {
+        list.push_back(std::ldexp(static_cast<double>(m), unit));
+        const mpz_class n(static_cast<unsigned long>(m));
+        rest -= p == 2 ? mpz_class(n * n) : n;
+      };
+      // 15625 m in [2^53, 2^54), odd.
+      for (int i = 0; i < 200; ++i)
+        put((((std::uint64_t{9} << 53) / 140'000) + words.next64() % (std::uint64_t{1} << 39)) | 1);
+      std::int64_t aimed = std::ssize(list);
+      if (std::isinf(p)) {
+        list.push_back(1);
+      } else {
+        while (rest > 0) {
+          const mpz_class all = p == 2 ? mpz_class(sqrt(rest)) : rest;
+          const std::size_t bits = mpz_sizeinbase(all.get_mpz_t(), 2);
+          const mpz_class top = bits > 53 ? mpz_class(all >> (bits - 53) << (bits - 53)) : all;
+          list.push_back(std::ldexp(top.get_d(), unit));
+          rest -= p == 2 ? mpz_class(top * top) : top;
+        }
+      }
+      if (near && std::isinf(p)) continue;  // a greatest magnitude is no nearer
+      if (near) list.push_back(p == 2 ? 0x1p-300 : 0x1p-500);
+      array x(dtype::f64, {std::ssize(list)});
+      for (std::size_t i = 0; i < list.size(); ++i)
+        x.set(i, std::bit_cast<std::uint64_t>(words.flip() ? list[i] : -list[i]));
+      const attributes attrs{{"max_norm", of_norm_one}, {"p", p}};
+      reference::outcomes where;
+      reference::evaluate_all("clip_grad_norm", {x}, attrs, &where);
+      std::int64_t hits = 0;
+      for (const reference::outcome& o : where)
+        hits += hit(near ? sample_class::near_ties : sample_class::ties, o) ? 1 : 0;
+      CAPTURE(p);
+      CAPTURE(near);
+      CHECK(hits >= aimed);
+      check_everywhere(settings, "clip_grad_norm", {x}, attrs);
+      for (const std::string& isa : tests::available()) {
+        context ctx({.threads = 1, .isa = isa});
+        const std::vector<array> want = reference::evaluate_all("clip_grad_norm", {x}, attrs);
+        CHECK(run(ctx, "clip_grad_norm", {x}, attrs, true) == want);
+        CHECK(ctx.read_statistics().elements[static_cast<int>(tier::exact)] == std::ssize(list) + 1);
+      }
+    }
+  }
+}
+
+// Products about the least numbers: midpoints of subnormal ones, 2^-1075, and what is far below.
+TEST_CASE("clip: subnormal results of binary64") {
+  const std::vector<setting> settings = every_setting();
+  reference::word_stream words(107, 0);
+  for (int i = 0; i < 60; ++i) {
+    std::vector<double> list{1};  // N = 1 by its greatest magnitude: the factor 15625 / 2^14 times 2^-t
+    const int t = static_cast<int>(words.below(1000));
+    for (int k = 0; k < 40; ++k) {
+      const int e = -1074 + static_cast<int>(words.below(60)) + (t > 900 ? 0 : t);
+      const std::uint64_t m = (words.next64() >> (11 + words.below(52))) | 1;
+      list.push_back(std::ldexp(static_cast<double>(m), std::max(e - static_cast<int>(words.below(54)), -1074)));
+    }
+    array x(dtype::f64, {std::ssize(list)});
+    for (std::size_t k = 0; k < list.size(); ++k) x.set(k, std::bit_cast<std::uint64_t>(list[k]));
+    for (const double c : {of_norm_one, std::ldexp(of_norm_one, -t), std::ldexp(of_norm_one, -t) * (1 + 0x1p-52)}) {
+      check_everywhere(settings, "clip_grad_norm", {x}, {{"max_norm", c}, {"p", static_cast<double>(inf)}});
+    }
+  }
+}
+
+// Norms far outside the range of the first tier, and max_norm anywhere.
+TEST_CASE("clip: every magnitude of binary64") {
+  const std::vector<setting> settings = every_setting();
+  reference::word_stream words(109, 0);
+  for (int i = 0; i < 300; ++i) {
+    const auto any = [&] {
+      return std::ldexp(1 + static_cast<double>(words.next64() >> 12) * 0x1p-52,
+                        static_cast<int>(words.below(2098)) - 1074);
+    };
+    std::vector<double> list;
+    const double first = any();
+    for (int k = 0; k < 12; ++k)
+      list.push_back(words.flip() ? any() : std::ldexp(first, static_cast<int>(words.below(120)) - 110));
+    array x(dtype::f64, {std::ssize(list)});
+    for (std::size_t k = 0; k < list.size(); ++k) x.set(k, std::bit_cast<std::uint64_t>(list[k]));
+    const double norm = norms[words.below(3)];
+    const double c = words.flip() ? any() : std::abs(list[0]) * (1 + static_cast<double>(words.below(5)));
+    check_everywhere(settings, "clip_grad_norm", {x}, {{"max_norm", c}, {"p", norm}});
+  }
+}
+
 TEST_CASE("clip: max_norm beside N + 10^-6") {
   const std::vector<setting> settings = every_setting();
   for (const float n : {1.0f, 3.0f, 0x1p-20f, 1e-6f, 0x1.234567p30f, 0x1p-149f, 0x1.fffffep127f}) {
@@ -221,6 +317,9 @@ TEST_CASE("clip: max_norm beside N + 10^-6") {
     for (int k = 0; k < 7; ++k, c = std::nextafter(c, HUGE_VAL)) {
       for (const double p : norms) {
         check_everywhere(settings, "clip_grad_norm", {floats({n}), floats({})}, {{"max_norm", c}, {"p", p}});
+        array wide(dtype::f64, {1});
+        wide.set(0, std::bit_cast<std::uint64_t>(static_cast<double>(n)));
+        check_everywhere(settings, "clip_grad_norm", {wide}, {{"max_norm", c}, {"p", p}});
       }
     }
   }
@@ -281,6 +380,87 @@ TEST_CASE("clip: the side of a step, against GMP") {
     REQUIRE((abs(mpq_class(total.value.hi) + mpq_class(total.value.lo) - sum) <= total.error));
   }
   CHECK(equal > 100);
+}
+
+TEST_CASE("clip: sums of binary64 know their error, against GMP") {
+  reference::word_stream words(127, 0);
+  int exact = 0;
+  for (int i = 0; i < 2000; ++i) {
+    num::norm_sum<double> parts[3];
+    mpq_class sum = 0;
+    const bool squares = words.flip();
+    const int spread = static_cast<int>(1 + words.below(300)), bits = static_cast<int>(1 + words.below(53));
+    const auto count = static_cast<int>(1 + words.below(200));
+    for (int k = 0; k < count; ++k) {
+      const auto m = static_cast<double>(words.next64() >> (64 - bits));
+      const double x = std::ldexp(words.flip() ? m : -m,
+                                  static_cast<int>(words.below(static_cast<std::uint32_t>(spread))) - spread / 2);
+      auto& part = parts[words.below(3)];
+      squares ? part.add<num::norm_kind::squares>(x) : part.add<num::norm_kind::magnitudes>(x);
+      const mpq_class v = abs(reference::rational(x));
+      sum += squares ? mpq_class(v * v) : v;
+    }
+    parts[0].merge(parts[1]);
+    parts[0].merge(parts[2]);
+    const num::dd total = parts[0].sum.total();
+    const double bound = parts[0].sum.bound();
+    REQUIRE(total.hi == total.hi + total.lo);
+    REQUIRE(abs(mpq_class(reference::rational(total.hi) + reference::rational(total.lo) - sum)) <=
+            reference::rational(bound));
+    CHECK(bound <= total.hi * count * 0x1p-104);
+    exact += bound == 0 ? 1 : 0;
+  }
+  CHECK(exact > 200);
+  CHECK(exact < 1900);
+}
+
+// The same of sums of binary64, with P and Q of up to 54 bits.
+TEST_CASE("clip: the side of a step of binary64, against GMP") {
+  reference::word_stream words(113, 0);
+  int equal = 0;
+  for (int i = 0; i < 5'000; ++i) {
+    using num::norm_kind;
+    const auto kind = static_cast<norm_kind>(words.below(3));
+    num::norm_accumulator_of<double> s;
+    mpq_class sum = 0;
+    const auto add = [&](double x) {
+      num::add_exactly<double>(s, kind, x);
+      const mpq_class v = abs(reference::rational(x));
+      sum += kind == norm_kind::squares ? mpq_class(v * v) : v;
+    };
+    const bool aimed = words.flip();
+    const int e = aimed ? static_cast<int>(words.below(20)) - 20 : static_cast<int>(words.below(2000)) - 1000;
+    const double main = std::ldexp(static_cast<double>(1 + words.below(1 << 24)), e);
+    add(main);
+    if (words.flip()) add(std::ldexp(main, -static_cast<int>(words.below(200))));
+    if (words.below(4) == 0) add(0x1p-1074);
+    // c (10^6 Q) = P (10^6 N + 1) for the N of `main`, where the double has the bits, and beside.
+    const std::uint64_t some = words.next64();
+    std::uint64_t p = aimed ? 15625 * (some % 16 | 1) : some >> 10 | 1;
+    std::uint64_t q = aimed ? std::uint64_t{1} << std::ilogb(static_cast<double>(p)) : words.next64() >> 11 | 1;
+    while (p < q) p *= 2;
+    while (p >= 2 * q) q *= 2;
+    if (p >> 54 != 0 || q >> 54 != 0) continue;
+    const mpq_class exact_p(mpz_class(static_cast<unsigned long>(p))),
+        exact_q(mpz_class(static_cast<unsigned long>(q)));
+    const mpq_class step = exact_p / exact_q;
+    const mpq_class wanted = step * (reference::rational(main) + mpq_class(1, 1000000));
+    // c 2^t, c about 1.
+    const double near_c = wanted.get_d();
+    const int t = std::ilogb(near_c);
+    mpq_class small = wanted;
+    small *= reference::power_of_two(-t);
+    double c = small.get_d();
+    const int away = static_cast<int>(words.below(5)) - 2;
+    for (int k = 0; k < std::abs(away); ++k) c = std::nextafter(c, away < 0 ? 0.0 : HUGE_VAL);
+    const mpq_class rest = reference::rational(c) * reference::power_of_two(t) / step - mpq_class(1, 1000000);
+    int want = rest <= 0 ? -1 : cmp(kind == norm_kind::squares ? mpq_class(rest * rest) : rest, sum);
+    want = want < 0 ? -1 : want > 0 ? 1 : 0;
+    equal += want == 0 ? 1 : 0;
+    CAPTURE(i);
+    REQUIRE(num::compare_exactly<double>(kind, s, c, p, q, t) == want);
+  }
+  CHECK(equal > 20);
 }
 
 TEST_CASE("clip: special values by their bits") {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -25,6 +26,7 @@ using tests::bits;
 std::mt19937_64 engine(20240607);
 
 float from_bits(std::uint32_t b) { return std::bit_cast<float>(b); }
+double from_bits64(std::uint64_t b) { return std::bit_cast<double>(b); }
 
 // -------------------------------------------------------------------------------------------------- steps
 
@@ -36,20 +38,65 @@ struct hyper {
 };
 
 // RN_T of a number, and the number that a pattern of T is.
-std::uint32_t pattern_of(dtype type, float x) {
-  return type == dtype::f16 ? num::narrow<f16>(x).bits : type == dtype::bf16 ? num::narrow<bf16>(x).bits : bits(x);
+std::uint64_t pattern_of(dtype type, double x) {
+  return type == dtype::f16    ? num::narrow<f16>(x).bits
+         : type == dtype::bf16 ? num::narrow<bf16>(x).bits
+         : type == dtype::f64  ? std::bit_cast<std::uint64_t>(x)
+                               : bits(static_cast<float>(x));
 }
-float value_of(dtype type, std::uint32_t pattern) {
+double value_of(dtype type, std::uint64_t pattern) {
   const auto narrow = static_cast<std::uint16_t>(pattern);
-  return type == dtype::f16    ? num::widen_to_float(f16{narrow})
-         : type == dtype::bf16 ? num::widen_to_float(bf16{narrow})
-                               : from_bits(pattern);
+  return type == dtype::f16    ? num::widen(f16{narrow})
+         : type == dtype::bf16 ? num::widen(bf16{narrow})
+         : type == dtype::f64  ? from_bits64(pattern)
+                               : static_cast<double>(from_bits(static_cast<std::uint32_t>(pattern)));
 }
+dtype state_of(dtype type) { return type == dtype::f64 ? dtype::f64 : dtype::f32; }
 
-// What one step reads: param, grad, velocity or first moment, second moment; the first two are numbers of the format.
-using operands = std::vector<float>;
+// What one step reads: param, grad, velocity or first moment, second moment; each a number of its format.
+using operands = std::vector<double>;
 
 enum class kind { patterns, short_numbers, stuck, near_one, huge, special, subnormal, root, ordinary, count };
+double pick64(kind k) {
+  const std::uint64_t b = engine();
+  const auto with_exponent = [&](std::uint64_t e) { return from_bits64((b & 0x800fffffffffffffu) | e << 52); };
+  switch (k) {
+    case kind::patterns:
+      return from_bits64(b);
+    case kind::short_numbers:
+      return std::ldexp(static_cast<double>(static_cast<int>(b % 2001) - 1000), static_cast<int>(engine() % 8) - 4);
+    case kind::stuck:
+      return std::ldexp(static_cast<double>(static_cast<int>(b % 41) - 20), -1074);
+    case kind::near_one:
+      return with_exponent(1022);
+    case kind::huge:
+      return with_exponent(engine() % 2 == 0 ? 2042 + engine() % 5
+                                             : 1530 + engine() % 12);  // some squares about 2^1024
+    case kind::special: {
+      constexpr double all[] = {0,
+                                -0.0,
+                                num::infinity,
+                                -num::infinity,
+                                __builtin_nan(""),
+                                __builtin_nans(""),
+                                0x1.fffffffffffffp1023,
+                                -0x1.fffffffffffffp1023,
+                                0x1p-1074,
+                                -0x1p-1074,
+                                0x1p-1022,
+                                1};
+      return all[b % 12];
+    }
+    case kind::subnormal:
+      return with_exponent(engine() % 2 == 0 ? engine() % 3 : 480 + engine() % 10);  // some squares subnormal
+    case kind::root: {  // the square of a number of 26 bits
+      const double x = std::ldexp(static_cast<double>(b & 0x3ffffff), static_cast<int>(engine() % 20) - 34);
+      return x * x;
+    }
+    default:
+      return with_exponent(960 + (b >> 52) % 64);
+  }
+}
 float pick(kind k) {
   const auto b = static_cast<std::uint32_t>(engine());
   switch (k) {
@@ -78,6 +125,7 @@ float pick(kind k) {
       return from_bits((b & 0x83ffffffu) | 0x3c000000u);
   }
 }
+double pick(dtype type, kind k) { return type == dtype::f64 ? pick64(k) : static_cast<double>(pick(k)); }
 kind any_kind() { return static_cast<kind>(engine() % static_cast<std::uint64_t>(kind::count)); }
 
 double number(int k) {
@@ -133,7 +181,7 @@ hyper make_hyper(int trial, dtype type = dtype::f32) {
     h.adamw.weight_decay = engine() % 2 == 0 ? 0 : number(1);
     h.adamw.eps = engine() % 3 == 0 ? 0 : std::ldexp(1.0, -static_cast<int>(engine() % 4));
     // Half an ulp of a parameter in [1/2, 1), or more.
-    const int half = type == dtype::f16 ? 12 : 9;
+    const int half = type == dtype::f16 ? 12 : type == dtype::f64 ? 54 : 9;
     if (type != dtype::f32) h.adamw.lr = std::ldexp(1.0, static_cast<int>(engine() % 3) - half);
   }
   return h;
@@ -141,30 +189,33 @@ hyper make_hyper(int trial, dtype type = dtype::f32) {
 
 operands make_operands(const hyper& h, int i) {
   const kind k = any_kind();
+  const dtype state = state_of(h.type);
   operands o(4);
-  for (float& x : o) x = pick(i % 4 == 0 ? any_kind() : k);
+  for (double& x : o) x = pick(h.type, i % 4 == 0 ? any_kind() : k);
   if (i % 5 != 0) o[3] = std::fabs(o[3]);
-  if (!h.is_sgd && i % 3 == 0) o[3] = pick(kind::root);
+  if (!h.is_sgd && i % 3 == 0) o[3] = pick(h.type, kind::root);
   if (!h.is_sgd && h.adamw.beta2 == 0 && i % 2 != 0) {
     // P near a midpoint, or a quotient of few bits.
-    o[0] = pick(kind::near_one);
-    o[1] = i % 4 == 1 ? static_cast<float>(h.adamw.eps) * static_cast<float>(1 + i % 8) : std::sqrt(pick(kind::root));
+    o[0] = pick(h.type, kind::near_one);
+    o[1] = i % 4 == 1 ? h.adamw.eps * (1 + i % 8) : std::sqrt(pick(h.type, kind::root));
     if (i % 8 == 3) {
-      const double quotient =
-          h.adamw.lr * static_cast<double>(o[1]) / (std::fabs(static_cast<double>(o[1])) + h.adamw.eps);
-      o[0] = static_cast<float>(static_cast<double>(o[0]) + 0x1p-25 + quotient);
+      const double quotient = h.adamw.lr * o[1] / (std::fabs(o[1]) + h.adamw.eps);
+      o[0] = o[0] + (h.type == dtype::f64 ? 0x1p-54 : 0x1p-25) + quotient;
     }
   }
   if (h.is_sgd && i % 5 == 0) {  // cancellation
-    o[1] = static_cast<float>(-h.sgd.weight_decay * static_cast<double>(o[0]));
+    o[1] = -h.sgd.weight_decay * o[0];
     if (i % 2 != 0) o[2] = -o[1];
   }
-  for (std::size_t which = 0; which < 2; ++which) o[which] = value_of(h.type, pattern_of(h.type, o[which]));
+  for (std::size_t which = 0; which < 4; ++which) {
+    const dtype type = which < 2 ? h.type : state;
+    o[which] = value_of(type, pattern_of(type, o[which]));
+  }
   return o;
 }
 
 array column(const hyper& h, const std::vector<operands>& all, std::size_t which) {
-  const dtype type = which < 2 ? h.type : dtype::f32;
+  const dtype type = which < 2 ? h.type : state_of(h.type);
   array a(type, {static_cast<std::int64_t>(all.size())});
   for (std::size_t i = 0; i < all.size(); ++i) a.set(i, pattern_of(type, all[i][which]));
   return a;
@@ -192,20 +243,20 @@ std::vector<array> expected(const hyper& h, const std::vector<operands>& all) {
 
 // The patterns of the new param and states (column 1 stays), by the library. `stride`: of the tensors in memory, may be negative; the
 // elements are cut into tensors of several sizes.
-using patterns = std::vector<std::vector<std::uint32_t>>;
+using patterns = std::vector<std::vector<std::uint64_t>>;
 patterns step(context& ctx, const hyper& h, const std::vector<operands>& all, std::int64_t stride) {
   const std::size_t n = all.size();
   const auto room = n * static_cast<std::size_t>(std::abs(stride));
-  std::vector<float> memory(4 * room);  // of bytes; columns of 16 bits fill half of their place
-  const auto type_of = [&](std::size_t k) { return k < 2 ? h.type : dtype::f32; };
+  std::vector<double> memory(4 * room);  // of bytes; columns of narrower formats fill a part of their place
+  const auto type_of = [&](std::size_t k) { return k < 2 ? h.type : state_of(h.type); };
   const auto place = [&](std::byte* base, std::size_t k, std::size_t i) {
     const std::size_t at = i * static_cast<std::size_t>(std::abs(stride));
-    return base + k * room * 4 + (stride > 0 ? at : room - 1 - at) * size_of(type_of(k));
+    return base + k * room * 8 + (stride > 0 ? at : room - 1 - at) * size_of(type_of(k));
   };
   auto* const host = reinterpret_cast<std::byte*>(memory.data());
   for (std::size_t k = 0; k < 4; ++k) {
     for (std::size_t i = 0; i < n; ++i) {
-      const std::uint32_t b = pattern_of(type_of(k), all[i][k]);
+      const std::uint64_t b = pattern_of(type_of(k), all[i][k]);
       std::memcpy(place(host, k, i), &b, size_of(type_of(k)));
     }
   }
@@ -233,7 +284,7 @@ patterns step(context& ctx, const hyper& h, const std::vector<operands>& all, st
     adamw(ctx, adamw_tensors, h.adamw);
   }
   device.copy_to(memory);
-  patterns result(n, std::vector<std::uint32_t>(4));
+  patterns result(n, std::vector<std::uint64_t>(4));
   for (std::size_t k = 0; k < 4; ++k) {
     for (std::size_t i = 0; i < n; ++i) std::memcpy(&result[i][k], place(host, k, i), size_of(type_of(k)));
   }
@@ -261,9 +312,9 @@ TEST_CASE("sgd and adamw: random and adversarial steps against the oracle, every
     exact.push_back({isa.name, std::make_unique<context>(
                                    context_options{.threads = 2, .isa = isa.name, .first_tier = tier::exact})});
   }
-  constexpr dtype types[] = {dtype::f32, dtype::f16, dtype::bf16};
-  for (int trial = 0; trial < 240; ++trial) {
-    const hyper h = make_hyper(trial, types[trial / 8 % 3]);
+  constexpr dtype types[] = {dtype::f32, dtype::f16, dtype::bf16, dtype::f64};
+  for (int trial = 0; trial < 256; ++trial) {
+    const hyper h = make_hyper(trial, types[trial / 8 % 4]);
     std::vector<operands> all;
     for (int i = 0; i < 500; ++i) all.push_back(make_operands(h, i));
     const std::vector<array> want = expected(h, all);
@@ -286,7 +337,7 @@ TEST_CASE("adamw: moments that can no longer decay are decided without integers"
   // there for ever.
   context ctx({.threads = 1});
   const hyper h{false, dtype::f32, {}, {}};
-  const std::vector<operands> all(4096, operands{0.5f, 0.0f, 0x5p-149f, 0x1f3p-149f});
+  const std::vector<operands> all(4096, operands{0.5, 0, 0x5p-149, 0x1f3p-149});
   ctx.reset_statistics();
   const patterns got = step(ctx, h, all, 1);
   CHECK(got[17][2] == 5);
@@ -297,9 +348,30 @@ TEST_CASE("adamw: moments that can no longer decay are decided without integers"
   CHECK(s[tier::binary64] == 4096);
 }
 
+TEST_CASE("steps of binary64 are decided in double-double, unused rows, too") {
+  context ctx({.threads = 1});
+  for (const bool is_sgd : {true, false}) {
+    hyper h{is_sgd, dtype::f64, {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01}, {}};
+    std::vector<operands> all;
+    for (int i = 0; i < 2000; ++i) {
+      const double p = pick64(kind::near_one);
+      all.push_back(i % 2 == 0 ? operands{p, 0, 0, 0}
+                               : operands{p, pick64(kind::near_one), pick64(kind::near_one), 0.5});
+    }
+    const std::vector<array> want = expected(h, all);
+    ctx.reset_statistics();
+    check(ctx, h, all, want, 1);
+    const statistics s = ctx.read_statistics();
+    CHECK(s[tier::exact] == 0);
+    CHECK(s[tier::double_double] == (is_sgd ? 4000 : 6000));
+  }
+}
+
 template <class T>
 void compare_exact_tiers() {
-  num::adamw_space<num::adamw_limbs> space;
+  constexpr int last_limbs = num::adamw_limbs<T>;
+  using state = num::state_of<T>;
+  const auto space = std::make_unique<num::adamw_space<last_limbs>>();
   num::adamw_space<8> few;
   std::int64_t wrong = 0, recognised = 0;
   for (int trial = 1; trial < 800; trial += 16) {
@@ -309,12 +381,12 @@ void compare_exact_tiers() {
     for (int k = 0; k < 2; ++k) c[k] = std::max(0x1p-53, 1 - std::pow(beta[k], static_cast<double>(h.adamw.step)));
     const num::adamw_stages stages =
         num::make_adamw_stages(h.adamw.lr, beta[0], beta[1], h.adamw.eps, h.adamw.weight_decay, c[0], c[1]);
-    const auto compare = [&](const num::adamw_param& param, float p, float m, float v) {
-      const T expected = num::decide<T>(param, p, m, v);
+    const auto compare = [&](const num::adamw_param& param, double p, double m, double v) {
+      const T expected = num::decide<T>(param, static_cast<state>(p), static_cast<state>(m), static_cast<state>(v));
       num::adamw_formula f{param, p, m, v};
       T special{};
       if (num::is_special(param, f.p, f.m, f.v, &special)) return;
-      const num::decided_value<T> last = num::round_in_place<T, num::adamw_limbs>(f, space);
+      const num::decided_value<T> last = num::round_in_place<T, last_limbs>(f, *space);
       const num::decided_value<T> before = num::round_in_place<T, 8>(f, few);
       wrong += before.decided && num::to_bits(before.value) != num::to_bits(expected) ? 1 : 0;
       wrong += last.decided && num::to_bits(last.value) == num::to_bits(expected) ? 0 : 1;
@@ -322,7 +394,7 @@ void compare_exact_tiers() {
     };
     for (int i = 0; i < 100; ++i) {
       const operands o = make_operands(h, i);
-      compare(stages.param, o[0], o[1], i % 3 == 0 ? pick(kind::root) : o[3]);
+      compare(stages.param, o[0], o[1], i % 3 == 0 ? pick(dtype_of<T>, kind::root) : o[3]);
     }
     // P = p - (m / (sqrt v + eps)), the quotient an odd multiple of half an ulp of p in [1/2, 1): midpoints, and zeros.
     constexpr int precision = num::format<T>::precision;
@@ -332,11 +404,10 @@ void compare_exact_tiers() {
       const double root = std::ldexp(static_cast<double>(engine() % 4096), -8);
       const double quotient =
           std::ldexp(static_cast<double>(engine() % (precision > 8 ? 256 : 64) | 1), -precision - 1);
-      const auto m = static_cast<float>((root + eps) * quotient);
-      const std::uint32_t fraction = (1u << 23) - (1u << (24 - precision));
-      const auto p = i % 4 == 0 ? static_cast<float>(quotient)
-                                : from_bits(0x3f000000u | (static_cast<std::uint32_t>(engine()) & fraction));
-      compare(plain.param, p, m, static_cast<float>(root * root));
+      const double m = (root + eps) * quotient;
+      const std::uint64_t fraction = (std::uint64_t{1} << 52) - (std::uint64_t{1} << (53 - precision));
+      const double p = i % 4 == 0 ? quotient : from_bits64(std::uint64_t{1022} << 52 | (engine() & fraction));
+      compare(plain.param, p, m, root * root);
     }
   }
   CHECK(wrong == 0);
@@ -346,6 +417,7 @@ TEST_CASE("adamw: levels of the formula, and CUDA's last one, in place, agree") 
   compare_exact_tiers<float>();
   compare_exact_tiers<f16>();
   compare_exact_tiers<bf16>();
+  compare_exact_tiers<double>();
 }
 
 TEST_CASE("steps: many elements and threads") {

@@ -8,11 +8,11 @@ namespace {
 
 using num::norm_kind;
 
-// n elements as binary32 numbers, in a buffer if they are no such numbers already.
+// n elements as the numbers that they are read as, in a buffer if they are no such numbers already.
 template <class T>
-const float* unpack(const void* from, float* buffer, std::int64_t n) {
+const num::norm_term<T>* unpack(const void* from, num::norm_term<T>* buffer, std::int64_t n) {
   const auto* const x = static_cast<const T*>(from);
-  if constexpr (std::is_same_v<T, float>) {
+  if constexpr (std::is_same_v<T, num::norm_term<T>>) {
     return x;
   } else {
 #pragma omp simd
@@ -34,29 +34,48 @@ template <norm_kind Kind>
   }
 }
 
+template <norm_kind Kind>
+[[gnu::always_inline]] inline void add(num::twice_tracked_sum<f64v> (&of)[chains], const double* x) {
+  for (int k = 0; k < chains; ++k) {
+    const f64v v = load<f64v>(x + k * lanes64);
+    if constexpr (Kind == norm_kind::squares) {
+      of[k].add(num::two_prod(v, v));
+    } else {
+      of[k].add(num::magnitude_of(v));
+    }
+  }
+}
+
 template <class T, norm_kind Kind>
 norm_partial sum(const void* from, std::int64_t n) noexcept {
-  alignas(64) float buffer[clip_block];
-  const float* const x = unpack<T>(from, buffer, n);
-  if constexpr (Kind == norm_kind::greatest) {
-    std::uint32_t greatest = 0;
+  using term = num::norm_term<T>;
+  alignas(64) term buffer[clip_block];
+  const term* const x = unpack<T>(from, buffer, n);
+  num::storage_of<term> greatest = 0;
+  if constexpr (Kind == norm_kind::greatest || std::is_same_v<T, double>) {
 #pragma omp simd reduction(max : greatest)
     for (std::int64_t i = 0; i < n; ++i) {
-      const std::uint32_t b = num::bits_of(x[i]) & 0x7fffffff;
+      const auto b = num::bits_of(x[i]) & static_cast<num::storage_of<term>>(~num::sign_mask<term>);
       greatest = b > greatest ? b : greatest;
     }
+  }
+  if constexpr (Kind == norm_kind::greatest) {
     return {0, 0, 0, greatest};
   } else {
-    num::tracked_sum<f64v> of[chains];
+    using sum_of_lanes =
+        std::conditional_t<std::is_same_v<T, double>, num::twice_tracked_sum<f64v>, num::tracked_sum<f64v>>;
+    using sum_of_all =
+        std::conditional_t<std::is_same_v<T, double>, num::twice_tracked_sum<double>, num::tracked_sum<double>>;
+    sum_of_lanes of[chains];
     const std::int64_t whole = n - n % step;
     for (std::int64_t i = 0; i < whole; i += step) add<Kind>(of, x + i);
-    alignas(64) float rest[step] = {};
+    alignas(64) term rest[step] = {};
     for (std::int64_t i = whole; i < n; ++i) rest[i - whole] = x[i];
     add<Kind>(of, rest);
     for (int k = 1; k < chains; ++k) of[0].merge(of[k]);
-    num::tracked_sum<double> all;
+    sum_of_all all;
     for (int l = 0; l < lanes64; ++l) all.merge({of[0].hi[l], of[0].lo[l], of[0].error[l]});
-    return {all.hi, all.lo, all.error, 0};
+    return {all.hi, all.lo, all.error, greatest};
   }
 }
 
@@ -74,13 +93,40 @@ void clip(const void* from, void* out, std::int64_t n, const clip_quotient& by) 
   f.b == 1 ? clip_all<false>(x, y, n, f) : clip_all<true>(x, y, n, f);
 }
 
+[[gnu::flatten]] std::int64_t clip_by_ball(const double* x, double* y, std::uint8_t* undecided, std::int64_t n,
+                                           const clip_ball& by) noexcept {
+  const num::ball_factor f{{by.hi, by.lo, by.error}, by.t};
+  if (f.is_plain()) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = num::plainly_clipped(f, x[i]);
+    return 0;
+  }
+  std::int64_t left = 0;
+  for (std::int64_t i = 0; i < n; i += lanes64) {
+    const int lanes = static_cast<int>(n - i < lanes64 ? n - i : lanes64);
+    f64v g{};
+    __builtin_memcpy(&g, x + i, static_cast<std::size_t>(lanes) * sizeof(double));
+    const num::decided_lanes<f64v> r = num::attempt_clipped(f, g);
+    for (int l = 0; l < lanes; ++l) {
+      y[i + l] = r.value[l];
+      undecided[i + l] = r.decided[l] == 0 ? 1 : 0;
+      left += undecided[i + l];
+    }
+  }
+  return left;
+}
+
 clip_kernels::loops of(dtype type, double p) noexcept {
   clip_kernels::loops l{};
-  ops::for_each_format<ops::NARROW>([&]<class T>() {
+  ops::for_each_format<ops::FLOATS>([&]<class T>() {
     if (dtype_of<T> != type) return;
     using enum norm_kind;
     const norm_kind kind = num::norm_of(p);
-    l = {kind == magnitudes ? sum<T, magnitudes> : kind == squares ? sum<T, squares> : sum<T, greatest>, clip<T>};
+    l.sum = kind == magnitudes ? sum<T, magnitudes> : kind == squares ? sum<T, squares> : sum<T, greatest>;
+    if constexpr (std::is_same_v<T, double>) {
+      l.clip_by_ball = clip_by_ball;
+    } else {
+      l.clip = clip<T>;
+    }
   });
   return l;
 }

@@ -12,7 +12,9 @@ namespace {
 // Operand k's elements: of inputs the parameter and the gradient are of the plan's type, of outputs the parameter.
 template <class F>
 void for_element_type(dtype plan_type, bool narrow, const F& f) {
-  if (narrow && plan_type != dtype::f32) {
+  if (plan_type == dtype::f64) {
+    f(double{});
+  } else if (narrow && plan_type != dtype::f32) {
     f(std::uint16_t{});
   } else {
     f(float{});
@@ -21,7 +23,7 @@ void for_element_type(dtype plan_type, bool narrow, const F& f) {
 
 void run_block(const plan::step_tensor& t, dtype type, const step_kernels& kernels, const void* constants,
                std::int64_t first, std::int64_t n, step_counts& counts) {
-  alignas(64) std::byte buffers[7][step_block * sizeof(float)];
+  alignas(64) std::byte buffers[7][step_block * sizeof(double)];
   step_operands o{};
   o.n = n;
   for (std::size_t k = 0; k < 4; ++k) {

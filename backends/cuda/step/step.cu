@@ -18,7 +18,7 @@ class step_work final : public planned {
 
  private:
   void enqueue() override {
-    ops::for_each_format<ops::NARROW>([&]<class T>() {
+    ops::for_each_format<ops::FLOATS>([&]<class T>() {
       if (dtype_of<T> == p_.type) launch_step<T>(p_, j, noted_);
     });
   }

@@ -7,7 +7,7 @@
 // parameter is undecided, the old one is stored in its place, and the element noted in the workspace (noted_elements). Two kernels go
 // through what is noted, and make the new parameter of the old one and the new moments:
 //   settle_kernel  the formula in balls of 128 bits, then of 512, a thread an element
-//   last_kernel    4096 bits, which always decide, a thread a block
+//   last_kernel    4096 bits, of f64 8704, which always decide, a thread a block
 // Numbers of 512 bits and more lie in shared memory: on the threads' stacks they would take gigabytes of the device's.
 #pragma once
 
@@ -46,28 +46,41 @@ __device__ void count_exact(counter* counters, tier first, bool exact) {
   count_elements(counters, first, -static_cast<std::int64_t>(n));
 }
 
+// The numbers that operands of T are read as, and that states beside them are.
+template <class T>
+using number_of = num::state_of<T>;
+template <class E>
+__device__ number_of<E> read(E x) {
+  if constexpr (std::is_same_v<E, number_of<E>>) {
+    return x;
+  } else {
+    return num::widen_to_float(x);
+  }
+}
+
 template <class T, class Stage>
-__device__ __noinline__ T decide_exactly(const Stage& stage, float x, float y, float z) {
+__device__ __noinline__ T decide_exactly(const Stage& stage, number_of<T> x, number_of<T> y, number_of<T> z) {
   return num::decide<T>(stage, x, y, z);
 }
 
 // One linear formula with a result of T, by all lanes of a warp together.
 template <class T, class Stage>
-__device__ float run_stage(const Stage& stage, double force, bool active, float x, float y, float z,
-                           counter* counters) {
-  const num::outcome o =
-      stage.plain ? num::attempt<T, true>(stage, force, x, y, z) : num::attempt<T, false>(stage, force, x, y, z);
-  float value = o.value;
+__device__ number_of<T> run_stage(const Stage& stage, double force, bool active, number_of<T> x, number_of<T> y,
+                                  number_of<T> z, counter* counters) {
+  const bool plain = !std::is_same_v<T, double> && stage.plain;  // of binary64 one form is for both
+  const auto o = plain ? num::attempt<T, !std::is_same_v<T, double>>(stage, force, x, y, z)
+                       : num::attempt<T, false>(stage, force, x, y, z);
+  number_of<T> value = o.value;
   const bool exact = active && o.undecided != 0;
   if (__any_sync(full_warp, exact)) {
-    if (exact) value = num::widen_to_float(decide_exactly<T>(stage, x, y, z));
+    if (exact) value = read(decide_exactly<T>(stage, x, y, z));
     count_exact(counters, tier::double_double, exact);
   }
   return value;
 }
 
-// A program is what is done to one element. in: as plan::step_tensor; out: its outputs, in its order. The parameter, in binary32, is
-// rounded to T where it is stored (num::outcome). run says whether the parameter is undecided. settles: whether that may be.
+// A program is what is done to one element. in: as plan::step_tensor; out: its outputs, in its order. The parameter, of 16 bits in
+// binary32, is rounded to T where it is stored (num::outcome). run says whether the parameter is undecided. settles: whether that may be.
 template <class T, class Param>
 struct sgd_without_velocity {
   using type = T;
@@ -76,8 +89,8 @@ struct sgd_without_velocity {
   Param param;
   tiers_forced force;
 
-  __device__ bool run(const float (&in)[4], float (&out)[3], bool active, counter* counters) const {
-    out[0] = run_stage<T>(param, force.double_double, active, 0.0f, in[1], in[0], counters);
+  __device__ bool run(const number_of<T> (&in)[4], number_of<T> (&out)[3], bool active, counter* counters) const {
+    out[0] = run_stage<T>(param, force.double_double, active, number_of<T>{}, in[1], in[0], counters);
     return false;
   }
   __device__ static void count_first(counter* counters, std::int64_t n) {
@@ -94,8 +107,8 @@ struct sgd_with_velocity {
   Param param;
   tiers_forced force;
 
-  __device__ bool run(const float (&in)[4], float (&out)[3], bool active, counter* counters) const {
-    out[1] = run_stage<float>(velocity, force.double_double, active, in[2], in[1], in[0], counters);
+  __device__ bool run(const number_of<T> (&in)[4], number_of<T> (&out)[3], bool active, counter* counters) const {
+    out[1] = run_stage<number_of<T>>(velocity, force.double_double, active, in[2], in[1], in[0], counters);
     out[0] = run_stage<T>(param, force.double_double, active, out[1], in[1], in[0], counters);
     return false;
   }
@@ -103,6 +116,10 @@ struct sgd_with_velocity {
     count_elements(counters, tier::double_double, 2 * n);
   }
 };
+
+// The first tier of AdamW's parameter.
+template <class T>
+inline constexpr tier first_of_param = std::is_same_v<T, double> ? tier::double_double : tier::binary64;
 
 template <class T>
 struct adamw_program {
@@ -112,11 +129,14 @@ struct adamw_program {
   num::adamw_stages stages;
   tiers_forced force;
 
-  __device__ bool run(const float (&in)[4], float (&out)[3], bool active, counter* counters) const {
-    const float p = in[0];
-    const float m = run_stage<float>(stages.first_moment, force.double_double, active, in[2], in[1], 0.0f, counters);
-    const float v = run_stage<float>(stages.second_moment, force.double_double, active, in[3], in[1], 0.0f, counters);
-    const num::outcome o = num::attempt<T>(stages.param, force.binary64, p, m, v);
+  __device__ bool run(const number_of<T> (&in)[4], number_of<T> (&out)[3], bool active, counter* counters) const {
+    using state = number_of<T>;
+    const state p = in[0];
+    const state m = run_stage<state>(stages.first_moment, force.double_double, active, in[2], in[1], state{}, counters);
+    const state v =
+        run_stage<state>(stages.second_moment, force.double_double, active, in[3], in[1], state{}, counters);
+    constexpr bool wide = first_of_param<T> == tier::double_double;
+    const auto o = num::attempt<T>(stages.param, wide ? force.double_double : force.binary64, p, m, v);
     out[0] = o.value;
     out[1] = m;
     out[2] = v;
@@ -124,13 +144,13 @@ struct adamw_program {
   }
   __device__ static void count_first(counter* counters, std::int64_t n) {
     count_elements(counters, tier::double_double, 2 * n);
-    count_elements(counters, tier::binary64, n);
+    count_elements(counters, first_of_param<T>, n);
   }
 };
 
 template <class E>
-__device__ E stored(float value) {
-  if constexpr (std::is_same_v<E, float>) {
+__device__ E stored(number_of<E> value) {
+  if constexpr (std::is_same_v<E, number_of<E>>) {
     return value;
   } else {
     return num::narrow<E>(value);
@@ -144,14 +164,15 @@ __device__ void for_inputs(const F& f) {
   using T = typename Program::type;
   f.template operator()<T, 0>();
   f.template operator()<T, 1>();
-  if constexpr (Program::inputs > 2) f.template operator()<float, 2>();
-  if constexpr (Program::inputs > 3) f.template operator()<float, 3>();
+  if constexpr (Program::inputs > 2) f.template operator()<number_of<T>, 2>();
+  if constexpr (Program::inputs > 3) f.template operator()<number_of<T>, 3>();
 }
 template <class Program, class F>
 __device__ void for_outputs(const F& f) {
-  f.template operator()<typename Program::type, 0>();
-  if constexpr (Program::outputs > 1) f.template operator()<float, 1>();
-  if constexpr (Program::outputs > 2) f.template operator()<float, 2>();
+  using T = typename Program::type;
+  f.template operator()<T, 0>();
+  if constexpr (Program::outputs > 1) f.template operator()<number_of<T>, 1>();
+  if constexpr (Program::outputs > 2) f.template operator()<number_of<T>, 2>();
 }
 
 // ---- undecided elements
@@ -199,8 +220,8 @@ __device__ int place_of(int j) { return (static_cast<int>(threadIdx.x / 32) * ba
 // Where AdamW's parameter and moments are: outputs, and the element's places in them.
 struct param_site {
   void* param;
-  const float* first;
-  const float* second;
+  const void* first;
+  const void* second;
   std::int64_t at_param, at_first, at_second;
 };
 
@@ -234,7 +255,7 @@ struct tensor_list {
   __device__ param_site site(std::int64_t unit, int place) const {
     const tensor& t = at[index_of(unit)];
     const std::int64_t i = (unit - t.first_unit) * unit_size + place;
-    return {t.out[0], static_cast<const float*>(t.out[1]), static_cast<const float*>(t.out[2]), i, i, i};
+    return {t.out[0], t.out[1], t.out[2], i, i, i};
   }
 };
 
@@ -249,28 +270,28 @@ __global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
     if (first == 0 && threadIdx.x == 0) Program::count_first(counters, t.count);
     // Packed: a thread's elements lie side by side.
     const bool packed = (list.packed[index / 32] >> (index % 32) & 1) != 0 && first + unit_size <= t.count;
-    float in[batch][4];
-    float out[batch][3];
+    using number = number_of<typename Program::type>;
+    number in[batch][4];
+    number out[batch][3];
     bool undecided[batch];
     if (packed) {
       for_inputs<Program>([&]<class E, int K>() {
         const auto x = reinterpret_cast<const pack<E>*>(static_cast<const E*>(t.in[K]) + first)[threadIdx.x];
 #pragma unroll
-        for (int j = 0; j < batch; ++j) in[j][K] = num::widen_to_float(x.v[j]);
+        for (int j = 0; j < batch; ++j) in[j][K] = read(x.v[j]);
       });
     } else {
 #pragma unroll
       for (int j = 0; j < batch; ++j) {
         const std::int64_t i = first + place_of(j);
-        for_inputs<Program>([&]<class E, int K>() {
-          in[j][K] = i < t.count ? num::widen_to_float(static_cast<const E*>(t.in[K])[i]) : 0.0f;
-        });
+        for_inputs<Program>(
+            [&]<class E, int K>() { in[j][K] = i < t.count ? read(static_cast<const E*>(t.in[K])[i]) : number{}; });
       }
     }
 #pragma unroll
     for (int k = Program::inputs; k < 4; ++k) {
 #pragma unroll
-      for (int j = 0; j < batch; ++j) in[j][k] = 0.0f;
+      for (int j = 0; j < batch; ++j) in[j][k] = number{};
     }
 #pragma unroll
     for (int j = 0; j < batch; ++j) {
@@ -310,7 +331,7 @@ struct strided_tensor {
   __device__ param_site site(std::int64_t unit, int place) const {
     std::int64_t to[7];
     axes.locate(unit * unit_size + place, to);
-    return {out[0], static_cast<const float*>(out[1]), static_cast<const float*>(out[2]), to[4], to[5], to[6]};
+    return {out[0], out[1], out[2], to[4], to[5], to[6]};
   }
 };
 
@@ -327,10 +348,10 @@ __global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
       const bool active = i < t.count;
       std::int64_t at[7];
       t.axes.locate(active ? i : 0, at);
-      float in[4] = {};
-      float out[3];
-      for_inputs<Program>(
-          [&]<class E, int K>() { in[K] = num::widen_to_float(static_cast<const E*>(t.in[K])[at[K]]); });
+      using number = number_of<typename Program::type>;
+      number in[4] = {};
+      number out[3];
+      for_inputs<Program>([&]<class E, int K>() { in[K] = read(static_cast<const E*>(t.in[K])[at[K]]); });
       const bool left = program.run(in, out, active, counters);
       if (left) out[0] = in[0];
       if (left) mask |= 1u << static_cast<unsigned>(j);
@@ -372,18 +393,20 @@ __device__ void for_noted(const noted_elements& noted, std::int64_t units, const
   }
 }
 
-__device__ inline void count_settled(counter* counters, unsigned bits) {
+template <class T>
+__device__ void count_settled(counter* counters, unsigned bits) {
   if (lane_of_thread() != 0 || bits == 0) return;
   count_elements(counters, tier::exact, __popc(bits));
-  count_elements(counters, tier::binary64, -static_cast<std::int64_t>(__popc(bits)));
+  count_elements(counters, first_of_param<T>, -static_cast<std::int64_t>(__popc(bits)));
 }
 
 // The old parameter and the new moments of an element; whether the parameter follows from what is not finite or 0.
 template <class T>
 __device__ bool load_formula(num::adamw_formula& f, const param_site& at, T& special) {
   f.p = num::widen(static_cast<const T*>(at.param)[at.at_param]);
-  f.m = static_cast<double>(at.first[at.at_first]);
-  f.v = static_cast<double>(at.second[at.at_second]);
+  using state = number_of<T>;
+  f.m = static_cast<double>(static_cast<const state*>(at.first)[at.at_first]);
+  f.v = static_cast<double>(static_cast<const state*>(at.second)[at.at_second]);
   return num::is_special(f.c, f.p, f.m, f.v, &special);
 }
 
@@ -409,7 +432,7 @@ __global__ void __launch_bounds__(settle_threads)
       if (decided) static_cast<T*>(at.param)[at.at_param] = r.value;
     }
     const unsigned done = __ballot_sync(full_warp, decided);
-    count_settled(counters, done);
+    count_settled<T>(counters, done);
     return bits & ~done;
   });
 }
@@ -417,7 +440,8 @@ __global__ void __launch_bounds__(settle_threads)
 template <class T, class Tensors>
 __global__ void __launch_bounds__(32) last_kernel(const num::adamw_param given, const __grid_constant__ Tensors tensors,
                                                   noted_elements noted, counter* counters) {
-  __shared__ num::adamw_space<num::adamw_limbs> space;
+  constexpr int limbs = num::adamw_limbs<T>;
+  __shared__ num::adamw_space<limbs> space;
   const num::adamw_param c = given;
   for_noted(noted, tensors.units, [&](unsigned bits, std::int64_t unit, int place) {
     unsigned done = 0;
@@ -427,12 +451,12 @@ __global__ void __launch_bounds__(32) last_kernel(const num::adamw_param given, 
         const param_site at = tensors.site(unit, place + i);
         num::adamw_formula f{c, 0, 0, 0};
         T value{};
-        if (!load_formula(f, at, value)) value = num::round_in_place<T, num::adamw_limbs>(f, space).value;
+        if (!load_formula(f, at, value)) value = num::round_in_place<T, limbs>(f, space).value;
         static_cast<T*>(at.param)[at.at_param] = value;
       }
       done = bits;
     }
-    count_settled(counters, done);
+    count_settled<T>(counters, done);
     return 0u;
   });
 }
@@ -487,13 +511,14 @@ void launch(const Program& program, const plan::step_plan& p, const job& j, note
         return reinterpret_cast<std::uintptr_t>(a) % (batch * size) == 0;
       };
       constexpr std::size_t size = sizeof(typename Program::type);
+      constexpr std::size_t state = sizeof(number_of<typename Program::type>);
       for (std::size_t k = 0; k < Program::inputs; ++k) {
         to.in[k] = t.in[k];
-        packed = packed && aligned(t.in[k], k < 2 ? size : sizeof(float));
+        packed = packed && aligned(t.in[k], k < 2 ? size : state);
       }
       for (std::size_t k = 0; k < Program::outputs; ++k) {
         to.out[k] = t.out[k];
-        packed = packed && aligned(t.out[k], k == 0 ? size : sizeof(float));
+        packed = packed && aligned(t.out[k], k == 0 ? size : state);
       }
       to.count = t.count;
       to.first_unit = list.units;

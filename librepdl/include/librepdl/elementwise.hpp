@@ -542,5 +542,7 @@ void cospi(context& ctx, const_tensor_view x, tensor_view out);
 void tanpi(context& ctx, const_tensor_view x, tensor_view out);
 /// out = x = 0 ? 1 : sin(pi x) / (pi x); f16, bf16, f32, f64
 void sinc(context& ctx, const_tensor_view x, tensor_view out);
+/// out = Phi(x) = (1 + erf(x / sqrt 2)) / 2; f16, bf16, f32, f64
+void ndtr(context& ctx, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl

@@ -2277,6 +2277,15 @@ template <one_of<f16, bf16, float, double> T>
 T sinc(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { sinc(ctx, detail::number_view(x), out); });
 }
+inline tensor ndtr(const operand& x) {
+  detail::returning_call c("ndtr", {x});
+  ndtr(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T ndtr(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { ndtr(ctx, detail::number_view(x), out); });
+}
 inline tensor convert(const operand& x, dtype type, const convert_options& options = {}) {
   tensor out = detail::tensor_for(detail::context_of("convert", {x}), "convert", {type, x.view().shape()});
   convert(*out.handle(), x.view(), out, options);

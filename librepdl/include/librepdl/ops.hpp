@@ -381,7 +381,7 @@ void embedding_backward(context& ctx, const_tensor_view g, const_tensor_view ind
 //
 // Many tensors in one call, updated in place. Every new state and the new parameter is one formula of the old tensors,
 // the gradient and the doubles given, rounded once; the parameter's update reads the rounded new state. Parameters and
-// gradients of a call have one format, f16, bf16 or f32, states f32; all tensors of a parameter have its shape.
+// gradients of a call have one format, f16, bf16, f32 or f64; states are f32, of f64 f64; all tensors of a parameter have its shape.
 
 struct sgd_tensor {
   tensor_view param;
@@ -405,7 +405,7 @@ void adamw(context& ctx, std::span<const adamw_tensor> tensors, const adamw_opti
 
 // ---- norms of lists
 //
-// Many tensors of any shapes and of one format, f16, bf16 or f32, as one vector. The norm is exact, whatever its size and theirs.
+// Many tensors of any shapes and of one format, f16, bf16, f32 or f64, as one vector. The norm is exact, whatever its size and theirs.
 
 /// out, a scalar of their format, = RN(N): N the sum of |x| over all elements of all tensors (p = 1), the root of the sum of x^2
 /// (2), the greatest |x| (inf). A NaN among them: NaN; else an infinity: +inf. Of no elements +0 (out is f32 where there are no

@@ -40,6 +40,7 @@
 #include "librepdl/ops/elementwise/logit.hpp"  // logit, logit_backward, softshrink, softshrink_backward
 #include "librepdl/ops/elementwise/mish.hpp"  // mish
 #include "librepdl/ops/elementwise/nextafter.hpp"  // nextafter
+#include "librepdl/ops/elementwise/normal_distribution.hpp"  // ndtr
 #include "librepdl/ops/elementwise/pow.hpp"  // pow
 #include "librepdl/ops/elementwise/pow_backward.hpp"  // pow_backward_x, pow_backward_y
 #include "librepdl/ops/elementwise/pow_scalar.hpp"  // pow_scalar, scalar_pow

@@ -37,8 +37,8 @@
 #pragma once
 
 #include "librepdl/ops/elementwise/binary64.hpp"
-#include "librepdl/ops/elementwise/error_function.hpp"
 #include "librepdl/ops/elementwise/exp.hpp"
+#include "librepdl/ops/elementwise/normal_distribution.hpp"
 #include "librepdl/ops/elementwise/sigmoid.hpp"
 
 namespace repdl::ops {
@@ -188,27 +188,7 @@ struct gelu_tanh64 {
 template <>
 struct body64<ops::gelu_tanh> : by_formula<gelu_tanh64> {};
 
-// Binary64. Phi(-|x|) = e^(-x^2/2) F / 2 with F = e^(z^2) erfc z of z = |x| / sqrt 2, or (1 - erf z) / 2, and e^(-x^2/2) = m 2^k.
-template <class R>
-struct normal_terms {
-  error_terms<R> t;
-  scaled_ball<R> e;
-  explicit REPDL_HD normal_terms(R x)
-      : t(normalised(product(all_of<R>(dd_inverse_root_2), double_word<R>{magnitude_of(x), math<R>::all(0)})), x),
-        e(scaled_exponential(negated(scaled(beside_zero(number<dd_ball<R>>(x) * number<dd_ball<R>>(x), x), -1)))) {}
-  // Phi(x), near; and e^(-x^2/2) as a ball, k >= -200.
-  REPDL_HD dd_ball<R> near() const { return scaled(number<dd_ball<R>>(1) + t.signed_erf, -1); }
-  REPDL_HD dd_ball<R> density() const {
-    const R s = power_of(e.k < -200 ? math<R>::all(-200) : e.k);
-    return {e.m.hi * s, e.m.lo * s, e.m.error * s};
-  }
-};
-// Phi(x) in multi-limb balls, |x| < 90.
-template <int L>
-REPDL_HD_CALL ball<L> normal_distribution(double x) {
-  return scaled(complementary_error_function(negated(number<L>(x)) / square_root(number<L>(2))), -1);
-}
-// x > 8.5: Phi(-x) < 2^-55, and x; x < -38.6: less than 2^-1075. Next to x / 2, which the value is above, as silu64.
+// Binary64. x > 8.5: Phi(-x) < 2^-55, and x; x < -38.6: less than 2^-1075. Next to x / 2, which the value is above, as silu64.
 struct gelu64 {
   template <class R>
   REPDL_HD static mask_of<R> plain(R x) {

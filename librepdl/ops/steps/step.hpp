@@ -5,9 +5,10 @@
 //     p' = RN_T(p - lr v')                        nesterov:   p' = RN_T(p - lr (g + lambda p + mu v'))
 //                                                 mu = 0:     p' = RN_T(p - lr (g + lambda p))
 //
-// p and g are of the format T, f16, bf16 or f32; states are f32. Domain: hyper-parameters 0 or of magnitude in [2^-200, 2^200],
-// mu < 1; every operand. Hyper-parameters are the exact values of doubles, and 1 - d is that exact real number. Operands of T are
-// binary32 numbers, so what is said of those holds; T says how a sum is rounded, and nothing else.
+// p and g are of the format T; states are f32, or f64 where T is. Domain: hyper-parameters 0 or of magnitude in [2^-200, 2^200],
+// mu < 1; every operand. Hyper-parameters are the exact values of doubles, and 1 - d is that exact real number. Operands of f16 and bf16
+// are binary32 numbers, so what is said of those holds; T says how a sum is rounded, and nothing else. What f64 has of its own is said
+// at the end.
 //
 // Multiplied out, a formula is a sum of two to four products c x, c a real number that is known exactly, x an operand.
 // Two tiers; u = 2^-53. (Plain binary64 would not do as a first tier: with beta = 0.9 the sum beta m + (1 - beta) g is
@@ -23,22 +24,36 @@
 // finite value overflows, and k (g + lambda p) is non-finite exactly when k g + (k lambda) p is, with the same value.
 // (p and
 // - lr lambda p stay two terms: their sum for an infinite p is NaN.)
+//
+// Of f64 the first tier is the formula in balls of double-doubles (dd_ball.hpp), which know where their products leave the range in
+// which they are bounded; what is not finite, and products that overflow, are left to `exact`. There products are multiples of 2^-2400
+// (a coefficient's part 2^-252, two gradients 2^-1074 each; or 2^-504 and one operand) and below 2^2049 (a part of 1 - beta, at most 1 +
+// 2^-53, and 2^1024 twice; others are below 2^1426), 16 of them at most: 4454 bits and a sign; the register has 4480. Where operands are
+// infinite or NaN, the finite ones count as 0: a coefficient times a finite number is finite.
 // Checked by tests/steps/step_test.cpp against exact rationals.
 #pragma once
 
-#include "librepdl/num/certify.hpp"
+#include <type_traits>
+
+#include "librepdl/num/dd_ball.hpp"
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/format.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
+// The numbers that states beside parameters of T are, and as which operands of T are read.
+template <class T>
+using state_of = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
 // What a tier says about one element. value: RN_T, or, of f16 and bf16, a number of binary32 that rounds as the exact value does
-// (`unpacked`, format.hpp). undecided: 0 or 1; an integer of the value's width, so that loops vectorise.
-struct outcome {
-  float value;
+// (`unpacked`, format.hpp). undecided: 0 or 1; of binary32 an integer of the value's width, so that loops vectorise.
+template <class State>
+struct outcome_of {
+  State value;
   std::uint32_t undecided;
 };
+using outcome = outcome_of<float>;
 
 // RN_T(v), as an outcome has it; NaN need not be canonical.
 template <class T>
@@ -131,10 +146,13 @@ REPDL_HD outcome evaluate(const Form& form, const double (&x)[Form::terms], doub
   return {canonical(value_in<T>(rounded)), static_cast<std::uint32_t>(undecided)};
 }
 
-using step_accumulator = fixed_point<-656, 19>;
+template <class State>
+using step_accumulator =
+    std::conditional_t<std::is_same_v<State, double>, fixed_point<-2400, 70>, fixed_point<-656, 19>>;
 
-// += a b, a multiple of 2^-656. Without their trailing zeros the significands' exponents are the numbers' own.
-REPDL_HD void add_product(step_accumulator& sum, double a, double b) {
+// += a b, a multiple of the register's unit. Without their trailing zeros the significands' exponents are the numbers' own.
+template <class Sum>
+REPDL_HD void add_product(Sum& sum, double a, double b) {
   const auto x = decompose(a);
   const auto y = decompose(b);
   if (x.significand == 0 || y.significand == 0) return;
@@ -148,9 +166,9 @@ REPDL_HD void add_product(step_accumulator& sum, double a, double b) {
 }
 
 // Tier exact. Finite operands.
-template <class T, class Form>
-REPDL_HD T evaluate_exact(const Form& form, const double (&x)[Form::terms]) {
-  step_accumulator sum;
+template <class T, class Form, class Operand>
+REPDL_HD T evaluate_exact(const Form& form, const Operand (&x)[Form::terms]) {
+  step_accumulator<state_of<T>> sum;
   for (int i = 0; i < Form::terms; ++i) {
     for (int j = 0; j < 4; ++j) add_product(sum, form.part[i][j], x[i]);
   }
@@ -160,35 +178,56 @@ REPDL_HD T evaluate_exact(const Form& form, const double (&x)[Form::terms]) {
 // ---------------------------------------------------------------------------------------------------------- stages
 //
 // A stage is one formula. Its operands are called x, y, z in `load`, for all stages: the velocity or moment, the
-// gradient, the parameter. T: the format of the result.
+// gradient, the parameter, and are doubles, balls, or what is exact (`factors`). T: the format of the result.
 
 // g + lambda p
 struct sgd_first_velocity : linear_form<2, 0> {
-  REPDL_HD static void load(double, double g, double p, double (&x)[2]) { x[0] = g, x[1] = p; }
+  template <class X>
+  REPDL_HD static void load(const X&, const X& g, const X& p, X (&x)[2]) {
+    x[0] = g, x[1] = p;
+  }
 };
 // mu v + (1 - d) g + (1 - d) lambda p
 struct sgd_velocity : linear_form<3> {
-  REPDL_HD static void load(double v, double g, double p, double (&x)[3]) { x[0] = v, x[1] = g, x[2] = p; }
+  template <class X>
+  REPDL_HD static void load(const X& v, const X& g, const X& p, X (&x)[3]) {
+    x[0] = v, x[1] = g, x[2] = p;
+  }
 };
 // p - lr v'
 struct sgd_param : linear_form<2, 1> {
-  REPDL_HD static void load(double v, double, double p, double (&x)[2]) { x[0] = v, x[1] = p; }
+  template <class X>
+  REPDL_HD static void load(const X& v, const X&, const X& p, X (&x)[2]) {
+    x[0] = v, x[1] = p;
+  }
 };
 // p - lr g - lr lambda p
 struct sgd_plain_param : linear_form<3, 2> {
-  REPDL_HD static void load(double, double g, double p, double (&x)[3]) { x[0] = g, x[1] = p, x[2] = p; }
+  template <class X>
+  REPDL_HD static void load(const X&, const X& g, const X& p, X (&x)[3]) {
+    x[0] = g, x[1] = p, x[2] = p;
+  }
 };
 // p - lr mu v' - lr g - lr lambda p
 struct sgd_nesterov_param : linear_form<4, 3> {
-  REPDL_HD static void load(double v, double g, double p, double (&x)[4]) { x[0] = v, x[1] = g, x[2] = p, x[3] = p; }
+  template <class X>
+  REPDL_HD static void load(const X& v, const X& g, const X& p, X (&x)[4]) {
+    x[0] = v, x[1] = g, x[2] = p, x[3] = p;
+  }
 };
 // beta m + (1 - beta) g
 struct adamw_first_moment : linear_form<2> {
-  REPDL_HD static void load(double m, double g, double, double (&x)[2]) { x[0] = m, x[1] = g; }
+  template <class X>
+  REPDL_HD static void load(const X& m, const X& g, const X&, X (&x)[2]) {
+    x[0] = m, x[1] = g;
+  }
 };
-// beta v + (1 - beta) g^2; the square has 48 bits and is exact.
+// beta v + (1 - beta) g^2; the square of a number of binary32 has 48 bits and is exact.
 struct adamw_second_moment : linear_form<2> {
-  REPDL_HD static void load(double v, double g, double, double (&x)[2]) { x[0] = v, x[1] = g * g; }
+  template <class X>
+  REPDL_HD static void load(const X& v, const X& g, const X&, X (&x)[2]) {
+    x[0] = v, x[1] = g * g;
+  }
 };
 
 // By tier double_double.
@@ -200,10 +239,87 @@ REPDL_HD outcome attempt(const Stage& stage, double force, float x, float y, flo
 }
 // By tier exact; finite operands.
 template <class T, class Stage>
-REPDL_HD T decide(const Stage& stage, float x, float y, float z) {
+requires(Stage::terms > 0 && !std::is_same_v<T, double>) REPDL_HD T
+    decide(const Stage& stage, float x, float y, float z) {
   double operand[Stage::terms];
   Stage::load(static_cast<double>(x), static_cast<double>(y), static_cast<double>(z), operand);
   return evaluate_exact<T>(stage, operand);
+}
+
+// ----------------------------------------------------------------------------------------------------------- binary64
+
+// The sum of c_i x_i in balls. What the four parts of a coefficient have beside high and low is below 2^-103 of it (set_coefficient).
+template <class R, class Form>
+REPDL_HD dd_ball<R> ball_of(const Form& form, const dd_ball<R> (&x)[Form::terms]) {
+  dd_ball<R> sum{};
+  REPDL_UNROLL_BY(4)
+  for (int i = 0; i < Form::terms; ++i) {
+    dd_ball<R> term = x[i];
+    if (i != Form::unit) {
+      const dd c = fast_two_sum(form.high[i], form.low[i]);
+      const double rest = form.part[i][1] != 0 || form.part[i][0] != 0 ? 0x1p-100 * magnitude_of(c.hi) : 0.0;
+      term = dd_ball<R>{math<R>::all(c.hi), math<R>::all(c.lo), math<R>::all(rest)} * term;
+    }
+    sum = i == 0 ? term : sum + term;
+  }
+  return sum;
+}
+
+// By tier double_double.
+template <class R, class Stage>
+REPDL_HD decided_lanes<R> attempt_in_balls(const Stage& stage, const R& x, const R& y, const R& z) {
+  using Ball = dd_ball<R>;
+  Ball operand[Stage::terms];
+  Stage::load(number<Ball>(x), number<Ball>(y), number<Ball>(z), operand);
+  return round_sum(ball_of(stage, operand));
+}
+template <class T, bool, class Stage>
+requires std::is_same_v<T, double> REPDL_HD outcome_of<double> attempt(const Stage& stage, double force, double x,
+                                                                       double y, double z) {
+  const decided_lanes<double> r = attempt_in_balls(stage, x, y, z);
+  return {r.value, static_cast<std::uint32_t>(!r.decided || force != 0)};
+}
+
+// a b, exactly; of a number b is 1.
+struct factors {
+  double a, b;
+  REPDL_HD factors operator*(const factors& o) const { return {a, o.a}; }  // of two numbers
+};
+// += c a b
+template <class Sum>
+REPDL_HD void add_product(Sum& sum, double c, const factors& x) {
+  if (x.b == 1) return add_product(sum, c, x.a);
+  const auto a = decompose(x.a);
+  const auto b = decompose(x.b);
+  const auto d = decompose(c);
+  if (a.significand == 0 || b.significand == 0 || d.significand == 0) return;
+  const int zeros = trailing_zeros(d.significand);
+  std::uint64_t part[2];
+  part[0] = multiply_wide(a.significand, b.significand, &part[1]);
+  const int exponent = a.exponent + b.exponent + d.exponent + zeros;
+  const bool negative = (a.negative != b.negative) != d.negative;
+  for (int i = 0; i < 2; ++i) {
+    std::uint64_t high = 0;
+    const std::uint64_t low = multiply_wide(part[i], d.significand >> zeros, &high);
+    sum.add_scaled(low, exponent + 64 * i, negative);
+    sum.add_scaled(high, exponent + 64 * i + 64, negative);
+  }
+}
+
+// By tier exact; every operand.
+template <class T, class Stage>
+requires(Stage::terms > 0 && std::is_same_v<T, double>) REPDL_HD
+    double decide(const Stage& stage, double x, double y, double z) {
+  factors operand[Stage::terms];
+  Stage::load(factors{x, 1}, factors{y, 1}, factors{z, 1}, operand);
+  bool finite = true;
+  double sum = 0;
+  for (int i = 0; i < Stage::terms; ++i) {
+    const bool is_number = is_finite(operand[i].a);
+    finite = finite && is_number;
+    sum += is_number ? 0.0 : stage.high[i] * (operand[i].b == 1 ? operand[i].a : operand[i].a * operand[i].b);
+  }
+  return finite ? evaluate_exact<double>(stage, operand) : canonical(sum);
 }
 
 // Sets coefficient i to the exact sum of the parts, each 0 or a multiple of 2^-504 below 2^402.

@@ -244,19 +244,20 @@ def test_multinomial():
             torch.multinomial(x, samples, replacement)
 
 
-def test_fused_optimisers_are_librepdls():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_fused_optimisers_are_librepdls(dtype):
     librepdl.torch.enable()
     torch.manual_seed(0)
-    p, g = torch.randn(50), torch.randn(50)
+    p, g = torch.randn(50, dtype=dtype), torch.randn(50, dtype=dtype)
     parameter = nn.Parameter(p.clone())
     o = torch.optim.AdamW([parameter], lr=0.01, betas=(0.9, 0.99), eps=1e-7, weight_decay=0.1, fused=True)
-    m, v = torch.zeros(50), torch.zeros(50)
+    m, v = torch.zeros(50, dtype=dtype), torch.zeros(50, dtype=dtype)
     for step in (1, 2):
         parameter.grad = g.clone()
         o.step()
         librepdl.adamw([p], [g], [m], [v], lr=0.01, beta1=0.9, beta2=0.99, eps=1e-7, weight_decay=0.1, step=step)
         assert torch.equal(parameter.detach(), p) and torch.equal(o.state[parameter]["exp_avg_sq"], v)
-    parameter, velocity = nn.Parameter(p.clone()), torch.zeros(50)
+    parameter, velocity = nn.Parameter(p.clone()), torch.zeros(50, dtype=dtype)
     o = torch.optim.SGD([parameter], lr=0.1, momentum=0.9, fused=True)
     for step in range(2):
         parameter.grad = g.clone()
@@ -270,10 +271,11 @@ def test_fused_optimisers_are_librepdls():
     assert torch.equal(plain.detach(), p)
 
 
-def test_fused_optimisers_with_options():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_fused_optimisers_with_options(dtype):
     """maximize negates gradients; a tensor as lr; Adam without weight_decay is AdamW without it; what librepdl has no step of is refused."""
     librepdl.torch.enable()
-    p, g = torch.randn(50), torch.randn(50)
+    p, g = torch.randn(50, dtype=dtype), torch.randn(50, dtype=dtype)
 
     def stepped(optimiser, **options):
         parameter = nn.Parameter(p.clone())
@@ -287,12 +289,12 @@ def test_fused_optimisers_with_options():
     for options in ({}, {"maximize": True}):
         signed = librepdl.neg(g) if options else g
         for lr in (0.0625, torch.tensor(0.0625)):
-            expected, m, v = p.clone(), torch.zeros(50), torch.zeros(50)
+            expected, m, v = p.clone(), torch.zeros(50, dtype=dtype), torch.zeros(50, dtype=dtype)
             for step in (1, 2, 3):
                 librepdl.adamw([expected], [signed], [m], [v], lr=0.0625, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0, step=step)
             assert torch.equal(stepped(torch.optim.Adam, lr=lr, **options), expected)
             assert torch.equal(stepped(torch.optim.AdamW, lr=lr, weight_decay=0, **options), expected)
-            expected, velocity = p.clone(), torch.zeros(50)
+            expected, velocity = p.clone(), torch.zeros(50, dtype=dtype)
             for step in (1, 2, 3):
                 librepdl.sgd([expected], [signed], [velocity], lr=0.0625, momentum=0.5, weight_decay=0.1, first_step=step == 1)
             assert torch.equal(stepped(torch.optim.SGD, lr=lr, momentum=0.5, weight_decay=0.1, **options), expected)

@@ -59,12 +59,12 @@ def capturable_on_cpu(monkeypatch):
             monkeypatch.setattr(module, "_get_capturable_supported_devices", lambda supports_xla=True: ["cpu"])
 
 
-def stepped(name, options, scaler=None, unscale=False, device="cpu", **form):
+def stepped(name, options, scaler=None, unscale=False, device="cpu", dtype=torch.float32, **form):
     """Parameters, gradients and state after some steps; the scheduler changes lr, and RAdam has rectified some."""
     torch.manual_seed(0)
     shapes = [(5, 3), (4, 2)] if name == "Muon" else [(5, 3), (7,), ()]
-    parameters = [nn.Parameter(torch.randn(s, device=device)) for s in shapes]
-    if not form.get("fused"):
+    parameters = [nn.Parameter(torch.randn(s, device=device, dtype=dtype)) for s in shapes]
+    if not form.get("fused") and dtype == torch.float32:
         parameters.append(nn.Parameter(torch.randn(3, 2, device=device).bfloat16()))
     if form.get("differentiable"):
         parameters = [p.clone() for p in parameters]
@@ -120,6 +120,21 @@ def test_every_form_is_the_single_one(name, capturable_on_cpu):
             else:
                 assert stepped(name, options, **way) == single, (options, way)
     assert len(results) > len(options_of(name)) * 0.7  # the options do something
+
+
+@pytest.mark.parametrize("name", [n for n in CLASSES if n not in OTHERS and n not in ("Muon", "Adafactor")])
+def test_float64(name, capturable_on_cpu):
+    """Every form of every optimiser, and the fused ones, whose states are float64, too (test_door has their bits)."""
+    librepdl.torch.enable()
+    ways = [{"foreach": False}, {"foreach": True}, {"capturable": True}]
+    assert len({stepped(name, {}, dtype=torch.float64, **way) for way in ways if set(way) <= set(forms_of(name))}) == 1
+    if name in ("SGD", "Adam", "AdamW"):
+        options = {"momentum": 0.9} if name == "SGD" else {}
+        results = set()
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            results.add(stepped(name, options, dtype=torch.float64, fused=True))
+        assert len(results) == 1 and results != {stepped(name, options, dtype=torch.float64)}
 
 
 @pytest.mark.parametrize("name", [n for n in CLASSES if "fused" in forms_of(n)])
@@ -381,14 +396,15 @@ def test_moving_averages():
     assert all(torch.equal(a, e) for a, e in zip(average, expected))
 
 
+@pytest.mark.parametrize("types", [(torch.float32, torch.bfloat16, torch.float16), (torch.float64,) * 3])
 @pytest.mark.parametrize("norm", [2, 1, math.inf])
-def test_clipping(norm):
+def test_clipping(norm, types):
     librepdl.torch.enable()
 
     def clipped(foreach, threads):
         torch.set_num_threads(threads)
         torch.manual_seed(0)
-        parameters = [nn.Parameter(torch.randn(s).to(t)) for s in ((300,), (7, 5)) for t in (torch.float32, torch.bfloat16, torch.float16)]
+        parameters = [nn.Parameter(torch.randn(s).to(t)) for s in ((300,), (7, 5)) for t in types]
         for p in parameters:
             p.grad = torch.randn_like(p) * 3
             p.grad.view(-1)[:2] = torch.tensor([0.0, -0.0])

@@ -31,12 +31,15 @@ void step(const operation& op, const lists& in, const std::vector<int>& written,
   }
   if (!from.empty()) op(in[0][0].device(), from, to, options);
 }
-// What librepdl's steps lack.
-void only_f32_states(const call& c, const lists& all) {
+// What librepdl's steps lack: states are float32, of float64 parameters float64.
+void only_known_states(const call& c, const lists& all) {
   for (size_t k = 2; k < all.size(); ++k) {
-    for (const Tensor& t : all[k]) {
-      if (t.scalar_type() != at::kFloat)
-        c.refuse("with states in other types than float32; without fused=True it is computed");
+    for (size_t i = 0; i < all[k].size(); ++i) {
+      const at::ScalarType state = all[0][i].scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+      if (all[k][i].scalar_type() != state)
+        c.refuse(
+            "with states in other types than float32 (of float64 parameters float64); without fused=True it is "
+            "computed");
     }
   }
 }
@@ -64,7 +67,7 @@ void adamw_steps(call& c) {
   if (skipped(c, 13)) return;
   const lists all{c.value(0).toTensorVector(), gradients(c, 12), c.value(2).toTensorVector(),
                   c.value(3).toTensorVector()};
-  only_f32_states(c, all);
+  only_known_states(c, all);
   const auto steps = c.value(5).toTensorVector();
   const double lr = rate(c, 6);
   // Tensors of one step go together.
@@ -90,7 +93,7 @@ void fused_sgd(call& c) {
   lists all{c.value(0).toTensorVector(), gradients(c, 8), c.value(2).toTensorVector()};
   const double momentum = c.real(4);
   if (momentum == 0) all[2].clear();
-  only_f32_states(c, all);
+  only_known_states(c, all);
   if (skipped(c, 10)) {
     // PyTorch takes the next step for a later one, with velocities that nobody has written.
     for (Tensor& v : all[2]) {

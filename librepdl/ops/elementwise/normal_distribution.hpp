@@ -1,0 +1,70 @@
+// The distribution function of the normal distribution, Phi(x) = erfc(-x / sqrt 2) / 2.
+//
+// Transcendental for x != 0 (Siegel): no midpoints.
+#pragma once
+
+#include "librepdl/ops/elementwise/binary64.hpp"
+#include "librepdl/ops/elementwise/error_function.hpp"
+
+namespace repdl::ops {
+struct ndtr;
+}  // namespace repdl::ops
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+// Phi(-|x|) = e^(-x^2/2) F / 2 with F = e^(z^2) erfc z of z = |x| / sqrt 2, or (1 - erf z) / 2, and e^(-x^2/2) = m 2^k.
+template <class R>
+struct normal_terms {
+  error_terms<R> t;
+  scaled_ball<R> e;
+  explicit REPDL_HD normal_terms(R x)
+      : t(normalised(product(all_of<R>(dd_inverse_root_2), double_word<R>{magnitude_of(x), math<R>::all(0)})), x),
+        e(scaled_exponential(negated(scaled(beside_zero(number<dd_ball<R>>(x) * number<dd_ball<R>>(x), x), -1)))) {}
+  // Phi(x), near; and e^(-x^2/2) as a ball, k >= -200.
+  REPDL_HD dd_ball<R> near() const { return scaled(number<dd_ball<R>>(1) + t.signed_erf, -1); }
+  REPDL_HD dd_ball<R> density() const {
+    const R s = power_of(e.k < -200 ? math<R>::all(-200) : e.k);
+    return {e.m.hi * s, e.m.lo * s, e.m.error * s};
+  }
+};
+// Phi(x) in multi-limb balls, |x| < 90.
+template <int L>
+REPDL_HD_CALL ball<L> normal_distribution(double x) {
+  return scaled(complementary_error_function(negated(number<L>(x)) / square_root(number<L>(2))), -1);
+}
+
+// F / 2 in [2^-7, 1/4] is the factor of a tail, x from -38.6. x > 8.5: Phi(-x) < 2^-55; x < -38.6: Phi(x) < 2^-1075. |x| < 2^-60: 1/2 + x / sqrt(2 pi) + ...
+struct ndtr64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x <= 8.5) & (x >= -38.6) & (magnitude_of(x) >= 0x1p-60);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R far = x < 0 ? math<R>::all(0) : math<R>::all(1);
+    const R limit = magnitude_of(x) < 1 ? math<R>::all(0.5) : far;
+    return x == x ? limit : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const normal_terms<R> n(x);
+    const Ball half_tail = scaled(n.t.value, -1);
+    const decided_lanes<R> phi = round_ball(select(n.t.near, n.near(), number<Ball>(1) - n.density() * half_tail));
+    const decided_lanes<R> tail = round_scaled(scaled(n.e.m * half_tail, 7), n.e.k - 7.0);
+    const mask_of<R> is_tail = (n.t.near == 0) & (x < 0);
+    return {is_tail ? tail.value : phi.value, is_tail ? tail.decided : phi.decided};
+  }
+  template <class Ball>
+  REPDL_HD static Ball formula(double x) {
+    return normal_distribution<limbs_of_ball<Ball>>(x);
+  }
+};
+template <>
+struct body<ops::ndtr> : by_binary64<ndtr64> {};
+template <>
+struct body64<ops::ndtr> : by_formula<ndtr64> {};
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num
