@@ -2063,7 +2063,7 @@ class Commands(Case):
         names = [row["name"] for row in registry]
         self.assertEqual(names, [line.split()[0] for line in self.run_repdl("info", "--operations").stdout.splitlines()])
         softmax = registry[names.index("softmax")]
-        self.assertEqual((softmax["inputs"], softmax["attributes"][0]["default"]), ([{"name": "x", "types": ["f16", "bf16", "f32"], "optional": False}], "-1"))
+        self.assertEqual((softmax["inputs"], softmax["attributes"][0]["default"]), ([{"name": "x", "types": ["f16", "bf16", "f32", "f64"], "optional": False}], "-1"))
 
         def cases(*more):
             stream = subprocess.run([REPDL, "cases", "dot", *more], capture_output=True, check=True).stdout

@@ -216,13 +216,13 @@ struct avg_pool2d_backward : pooling_gradient<op_id::avg_pool2d_backward, avg_po
   static constexpr std::string_view formula = "sum over the windows that hold the pixel of g / count";
 };
 
-struct softmax : of_x<op_id::softmax, softmax_options, NARROW> {
+struct softmax : of_x<op_id::softmax, softmax_options, FLOATS> {
   static constexpr std::string_view formula = "e^x_i / sum of e^x_j along the axis";
 };
-struct log_softmax : of_x<op_id::log_softmax, softmax_options, NARROW> {
+struct log_softmax : of_x<op_id::log_softmax, softmax_options, FLOATS> {
   static constexpr std::string_view formula = "x_i - ln sum of e^x_j along the axis";
 };
-struct logsumexp : of_x<op_id::logsumexp, reduce_options, NARROW> {
+struct logsumexp : of_x<op_id::logsumexp, reduce_options, FLOATS> {
   static constexpr std::string_view formula = "ln sum of e^x over the axes";
 };
 struct cross_entropy : operation<op_id::cross_entropy> {
@@ -234,14 +234,14 @@ struct cross_entropy : operation<op_id::cross_entropy> {
   static constexpr operand in[] = {{"logits", NARROW}, {"targets", I64, false, extent::rows}, along("weight")};
   static constexpr operand out[] = {{"out", NARROW}};
 };
-struct softmax_backward : gradient_at_y<op_id::softmax_backward, softmax_options, NARROW> {
+struct softmax_backward : gradient_at_y<op_id::softmax_backward, softmax_options, FLOATS> {
   static constexpr std::string_view formula = "y_i * (g_i - sum of g_j * y_j along the axis)";
 };
-struct log_softmax_backward : gradient_at_y<op_id::log_softmax_backward, softmax_options, NARROW> {
-  static constexpr operand in[] = {{"g", NARROW}, of(domain::logarithms, {"y", NARROW})};
+struct log_softmax_backward : gradient_at_y<op_id::log_softmax_backward, softmax_options, FLOATS> {
+  static constexpr operand in[] = {{"g", FLOATS}, of(domain::logarithms, {"y", FLOATS})};
   static constexpr std::string_view formula = "g_i - e^y_i * sum of g_j along the axis";
 };
-struct logsumexp_backward : gradient_at_x<op_id::logsumexp_backward, reduce_options, NARROW> {
+struct logsumexp_backward : gradient_at_x<op_id::logsumexp_backward, reduce_options, FLOATS> {
   static constexpr std::string_view formula = "g * e^x_i / sum of e^x_j over the axes";
 };
 struct cross_entropy_backward : operation<op_id::cross_entropy_backward> {

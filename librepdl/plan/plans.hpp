@@ -215,6 +215,8 @@ struct row_plan {
   std::int64_t ignore_index;
   double eps;  // var_mean, stddev: the correction; cross_entropy_probabilities: the smoothing
   double momentum;
+
+  bool is_spread() const noexcept { return op == ops::op_id::var_mean || op == ops::op_id::stddev; }
 };
 
 /// var_mean and stddev of f64 as reductions: sums of binary64 are theirs.

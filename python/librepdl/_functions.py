@@ -2796,8 +2796,8 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
 def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     """e^x_i / sum of e^x_j along the axis, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2808,8 +2808,8 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
 def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     """x_i - ln sum of e^x_j along the axis, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2820,8 +2820,8 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
 def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """ln sum of e^x over the axes, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
@@ -2851,9 +2851,9 @@ def cross_entropy(logits: A, targets: Any, weight: A | None = None, axis: int | 
 def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     """y_i * (g_i - sum of g_j * y_j along the axis), rounded once.
 
-    g: f16 bf16 f32
-    y: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -2864,9 +2864,9 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
 def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     """g_i - e^y_i * sum of g_j along the axis, rounded once.
 
-    g: f16 bf16 f32
-    y: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
@@ -2877,9 +2877,9 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
 def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """g * e^x_i / sum of e^x_j over the axes, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.

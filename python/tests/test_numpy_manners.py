@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from operator import mul
 from pathlib import Path
@@ -211,6 +212,30 @@ def test_sums_of_float64():
         same(librepdl.dot(a[3, :, 1], b[3, :, 1]), np.asarray(float(sum(v * w for v, w in zip(exact[3][1], other[3][1])))))
     out = np.full((7, 3), np.nan)
     assert librepdl.sum(x, axis=1, out=out) is out and out.tobytes() == librepdl.sum(x, axis=1).tobytes()
+
+
+def test_softmax_of_float64():
+    """Numbers that decimals round to, of so many digits that logarithms far below a gap that is a middle are seen."""
+    g = np.random.default_rng(66)
+    x = g.standard_normal((6, 20)) * 2.0 ** g.integers(-9, 9, (6, 1))
+    with localcontext() as c:
+        c.prec = 800
+        rows = [[Decimal(v) for v in row] for row in x.tolist()]
+        powers = [[v.exp() for v in row] for row in rows]
+        logs = [sum(row).ln() for row in powers]
+        softmax = np.float64([[float(e / sum(row)) for e in row] for row in powers])
+        log_softmax = np.float64([[float(v - log) for v in row] for row, log in zip(rows, logs, strict=True)])
+        tenth = Decimal(0.1)
+        scaled = np.float64([[float(tenth * e / sum(row)) for e in row] for row in powers])
+    for a in (x, np.asfortranarray(x), x[::-1, ::-1].copy()[::-1, ::-1]):
+        same(librepdl.softmax(a), softmax)
+        same(librepdl.log_softmax(a, axis=1), log_softmax)
+        same(librepdl.logsumexp(a, axis=-1, keepdims=True), np.float64([[float(log)] for log in logs]))
+        same(librepdl.logsumexp_backward(np.full(6, 0.1), a, axis=1), scaled)
+    same(librepdl.softmax([1.0, 1, 1]), np.full(3, 1 / 3))
+    same(librepdl.log_softmax([2.0**53, -1]), np.float64([-0.0, -(2.0**53) - 2]))
+    same(librepdl.softmax_backward([1e308, 0], [4.0, 0.0625]), np.float64([-np.inf, -2.5e307]))
+    same(librepdl.log_softmax_backward([1.0, 2], [0, -np.inf]), np.float64([-2, 2]))
 
 
 def test_variances_of_float64():

@@ -4,8 +4,8 @@
 // Which results can be midpoints or representable (Lindemann-Weierstrass: e^a, a over distinct algebraic numbers, are
 // linearly independent over the algebraic numbers): with two different finite elements, no softmax, no product of it
 // with a rational number and no logarithm of the sum is rational. Without, rho = 0, and the callers use rationals.
-// How near to a midpoint they can be: as near as rho is to 0, and rho has no lower bound. So where rho < 2^-500
-// (`negligible`), the callers compare without evaluating it; else some thousand bits decide.
+// How near to a midpoint they can be: as near as rho is to 0, and rho has no lower bound. So where rho < 2^-500, or of
+// binary64 2^-2400 (`negligible`), the callers compare without evaluating it; else some thousand bits decide.
 #pragma once
 
 #include <functional>
@@ -42,7 +42,9 @@ inline result zero_result(bool negative) {
 
 class softmax_row {
  public:
-  explicit softmax_row(const patterns& x);
+  /// Of binary32 or binary64.
+  softmax_row(dtype type, const std::vector<std::uint64_t>& x);
+  explicit softmax_row(const patterns& x) : softmax_row(dtype::f32, {x.begin(), x.end()}) {}
 
   bool any_nan = false, any_plus = false;  ///< NaN; +inf
   std::size_t finite_count = 0;
@@ -54,10 +56,11 @@ class softmax_row {
   bool is_greatest(std::size_t i) const { return finite_[i] && x_[i] == greatest_; }
   /// All finite elements are equal: rho = 0.
   bool all_equal() const { return finite_count == static_cast<std::size_t>(k); }
-  bool negligible() const;                                          ///< 0 < rho < 2^-500
-  bool negligible(std::size_t i) const;                             ///< e^(x_i - M) < 2^-500
-  const mpz_class& greatest() const { return greatest_; }           ///< M in units of 2^-149
-  mpz_class gap(std::size_t i) const { return x_[i] - greatest_; }  ///< x_i - M <= 0 in units of 2^-149
+  bool negligible() const;                                          ///< 0 < rho < 2^-500 or 2^-2400
+  bool negligible(std::size_t i) const;                             ///< e^(x_i - M), likewise
+  long unit() const { return unit_; }                               ///< 2^-149 or 2^-1074
+  const mpz_class& greatest() const { return greatest_; }           ///< M in units
+  mpz_class gap(std::size_t i) const { return x_[i] - greatest_; }  ///< x_i - M <= 0 in units
   long k = 0;
 
   interval weight(mpfr_prec_t p, std::size_t i) const { return at(p).e[i]; }  ///< e^(x_i - M)
@@ -73,6 +76,7 @@ class softmax_row {
   };
   const weights& at(mpfr_prec_t p) const;
 
+  long unit_;
   std::vector<bool> finite_;
   std::vector<mpz_class> x_;
   mpz_class greatest_;

@@ -111,11 +111,14 @@ inline std::optional<int> exponent_of_power(double v) {
   return n.exponent + std::countr_zero(n.significand);
 }
 inline std::uint64_t size_at(const shape_list& s, std::size_t i) { return static_cast<std::uint64_t>(s.at(i)); }
-/// The families (layers.cpp, rows.cpp, norms.cpp, norms_backward.cpp, norms_given.cpp, statistics.cpp, steps.cpp, lists.cpp).
+/// The families (layers.cpp, rows.cpp, rows_binary64.cpp, norms.cpp, norms_backward.cpp, norms_given.cpp, statistics.cpp, steps.cpp, lists.cpp).
 std::vector<array> layer_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                 const attributes& attrs, word_stream& w);
 std::vector<array> row_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                               const attributes& attrs, word_stream& w, dtype type);
+/// Of binary64 (rows_binary64.cpp).
+std::vector<array> wide_row_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+                                   const attributes& attrs, word_stream& w);
 std::vector<array> norm_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                const attributes& attrs, word_stream& w, dtype type);
 std::vector<array> norm_gradient_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,

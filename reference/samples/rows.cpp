@@ -356,6 +356,7 @@ std::int64_t divisor_of(const numbers_of& t, sample_class c, const array& target
 
 std::vector<array> row_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                               const attributes& attrs, word_stream& w, dtype type) {
+  if (type == dtype::f64) return wide_row_inputs(op, c, shapes, attrs, w);
   const numbers_of t(type);
   const bool loss = op.starts_with("cross_entropy"), gradient = op.ends_with("backward");
   const bool several = op.starts_with("logsumexp"), probabilities = op.starts_with("cross_entropy_prob");

@@ -172,7 +172,8 @@ void check_all(bool in_full) {
         if (turn || Op::row.kind == ops::family::optimizer) check(all, op, c, call, stream, narrow, type);
         if (turn && Op::row.kind == ops::family::norm) check_other_formats(all, op, c, call, stream, narrow, type);
       }
-      constexpr bool has_wide = ops::is_statistic<Op> || Op::row.kind == ops::family::optimizer;
+      constexpr bool has_wide =
+          (rows && (Op::in[0].types & ops::one(dtype::f64)) != 0) || Op::row.kind == ops::family::optimizer;
       if (has_wide && stream % 4 == 1) check(all, op, c, call, stream, wide, dtype::f64);
       check(all, op, c, call, stream++, counted);
     }
@@ -189,7 +190,8 @@ void check_all(bool in_full) {
     REQUIRE_MESSAGE(least >= 0, op << " has no shares");
     if (least == 0) continue;  // nothing is promised
     CHECK_MESSAGE((narrow.outputs == 0 || narrow.hits > 0), op << " " << std::string(name_of(c)) << ", 16 bits");
-    CHECK_MESSAGE((wide.outputs == 0 || wide.hits > 0), op << " " << std::string(name_of(c)) << ", 64 bits");
+    CHECK_MESSAGE((wide.outputs == 0 || wide.hits > 0 || least < .1),
+                  op << " " << std::string(name_of(c)) << ", 64 bits");
     CHECK_MESSAGE(static_cast<double>(counted.hits) >= least * static_cast<double>(counted.located),
                   op << " " << std::string(name_of(c)) << ": " << counted.hits << " of " << counted.located);
   }

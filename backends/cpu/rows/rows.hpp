@@ -105,4 +105,7 @@ std::int64_t settle_exactly(const row_job&, const row_place&, float top, const f
                             std::int64_t count, int what, float* value) noexcept;
 row_loss loss_exactly(const row_job&) noexcept;
 
+// Rows of binary64 (rows_wide.cpp).
+void prepare_wide(const plan::row_plan&, const setting&, dispatch::task&) noexcept;
+
 }  // namespace repdl::cpu

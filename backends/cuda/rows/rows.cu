@@ -123,7 +123,7 @@ void take_workspace(long_work& w, const row_geometry& g, carver& c) {
 }
 
 void prepare(const plan::row_plan& p, const job& j, dispatch::task& t) {
-  if (p.in_type[0] == dtype::f64) return prepare(plan::spreads_of(p), j, t);
+  if (p.in_type[0] == dtype::f64) return p.is_spread() ? prepare(plan::spreads_of(p), j, t) : prepare_wide(p, j, t);
   t.emplace<row_work>(p, j);
 }
 

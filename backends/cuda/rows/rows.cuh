@@ -598,7 +598,7 @@ __device__ inline void count_rows_decided(counter* counters, row_tally t) {
   }
 }
 
-// The parts of rows.cu, rows_f32.cu and the other formats', rows_late.cu and rows_total.cu: what they take of the workspace, and their
+// The parts of rows.cu, rows_f32.cu and the other formats', rows_wide.cu, rows_late.cu and rows_total.cu: what they take of the workspace, and their
 // launches.
 struct long_work {
   std::uint32_t* keys;
@@ -611,6 +611,7 @@ template <class T>
 void run_registers(const row_geometry& g, int per_thread, bool packed, const job& j);
 template <class T>
 void run_columns(const row_geometry& g, const job& j);
+void prepare_wide(const plan::row_plan& p, const job& j, dispatch::task& t);  // rows of binary64
 void take_late_workspace(std::byte*& sums, const row_geometry& g, carver& c);
 void run_late_rows(const row_geometry& g, std::byte* sums, const job& j);
 void run_few_rows(const row_geometry& g, const job& j);

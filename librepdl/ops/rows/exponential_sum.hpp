@@ -24,9 +24,9 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// The sum over the finite elements of a row, or of a part of it, or of rows side by side, a lane each. Trivially copyable, a
-// multiple of 8 bytes, no padding.
-template <class A>
+// The sum over the finite elements of a row, or of a part of it, or of rows side by side, a lane each; elements are binary32 numbers, or of
+// T = double. Trivially copyable, a multiple of 8 bytes, no padding.
+template <class A, class T = float>
 struct exponential_sum {
   using real = real_of<A>;
   real max;           // of the row, finite
@@ -44,7 +44,7 @@ struct exponential_sum {
       if (x >= max) {
         multiplicity += 1;
       } else if (x > -infinity) {
-        rest = add_positive(rest, exponentials<A>::of_gap(x, max));
+        rest = add_positive(rest, exponentials<A>::template of_gap<T>(x, max));
       }
     } else {
       const auto counts = x >= max;
@@ -68,8 +68,8 @@ struct exponential_sum {
 REPDL_HD certified decided_float(float x) { return {x, true}; }
 
 // ln(k + rest), relative accuracy also near 0.
-template <class A>
-REPDL_HD_CALL A logarithm_of(const exponential_sum<A>& s) {
+template <class A, class T>
+REPDL_HD_CALL A logarithm_of(const exponential_sum<A, T>& s) {
   A r = s.rest;
   if (s.multiplicity == 1) {
     to_logarithm_1p(r);

@@ -7,6 +7,7 @@
 // errors are those of exp.hpp: relative error < 5.1 u; e^0 = 1 exactly.
 #pragma once
 
+#include "librepdl/num/formula.hpp"
 #include "librepdl/num/wide.hpp"
 #include "librepdl/ops/elementwise/exp.hpp"
 #include "librepdl/ops/elementwise/log.hpp"
@@ -15,6 +16,9 @@ namespace repdl::num {
 inline namespace REPDL_ISA {
 
 inline constexpr double least_gap = -600.0;
+// Of binary64: a gap, and what is more than its e^-gap.
+inline constexpr double wide_gap = 2048.0;
+inline constexpr int wide_gap_power = -2954;
 
 struct row_constants {
   static constexpr double ln2_1 = 0x1.62e42fefa38p-1, ln2_low = 0x1.ef35793c7673p-45;
@@ -77,7 +81,7 @@ REPDL_HD R fast_log(R count, R rest) {
   return M::muladd(e, M::all(K::ln2_1), M::muladd(e, M::all(K::ln2_low), l));
 }
 
-// e^d = 2^k (1 + p), d = hi + lo normalised, |d| <= 600.
+// e^d = 2^k (1 + p), d = hi + lo normalised, |d| <= 1000.
 //   r = d - k ln2 = (hi - k ln2_1) - k ln2_2 + (lo - k ln2_3): the first two exact (two_sum); lo <= 2^-44, so the last
 //   sums are off by 2^-97 = 2^9 u^2. k = 0: r = d exactly.
 //   h = r / 16, |h| < 0.0217:  e^h - 1 = h + h^2 (1/2 + ... + h^5/7! + h^6 (1/8! + ... + h^6/14!)), cut off below
@@ -87,7 +91,8 @@ REPDL_HD R fast_log(R count, R rest) {
 template <class R>
 struct wide_power {
   double_word<R> p;
-  R scale;  // 2^k
+  R scale;  // 2^k, for |d| <= 600
+  R k;
 };
 template <class R>
 REPDL_HD wide_power<R> wide_exp_parts(R hi, R lo) {
@@ -115,7 +120,7 @@ REPDL_HD wide_power<R> wide_exp_parts(R hi, R lo) {
   step(0.5, 0.0);
   a = add_smaller(h, mul(mul(h, h), a));
   for (int i = 0; i < 4; ++i) a = add_smaller(double_word<R>{a.hi * 2.0, a.lo * 2.0}, mul(a, a));
-  return {a, M::from_bits((M::to_bits(t) << 52) + 0x3ff0000000000000)};
+  return {a, M::from_bits((M::to_bits(t) << 52) + 0x3ff0000000000000), k};
 }
 template <class R>
 REPDL_HD double_word<R> wide_exp(R hi, R lo) {
@@ -131,6 +136,7 @@ struct exponentials;
 // Gaps beyond -600 are only enclosed: e^-600 < 2^-865.
 template <class R>
 struct exponentials<wide<R>> {
+  template <class T = float>
   REPDL_HD static wide<R> of_gap(R x, R max) {
     using M = math<R>;
     const R zero = M::all(0.0);
@@ -148,17 +154,20 @@ struct exponentials<wide<R>> {
     return {e, x == 0.0 ? math<R>::all(0.0) : 0x1p-96 * e.hi};
   }
 };
-// A gap of g = 45 (L + 4) or more is only enclosed: e^-g < 2^(-64 (L + 4)), and 2^35 such terms, every addition of their radii rounded
-// up, stay below 2^-457 (more are undecided at L = 4 and decided later). A smaller one has at most 160 bits, as both numbers are
-// binary32, multiples of 2^-149: it is exact. (Rounding is monotone: a rounded difference below the integer g belongs to an exact one
-// below g.)
+// A large gap is only enclosed. Of binary32 numbers one of g = 45 (L + 4) or more: e^-g < 2^(-64 (L + 4)), and 2^35 such terms, every
+// addition of their radii rounded up, stay below 2^-457 (more are undecided at L = 4 and decided later). Of binary64 ones, where e^-745 may be a
+// result, one of 2048 or more: e^-2048 < 2^-2954. (Rounding is monotone: a rounded difference below the integer g belongs to an exact
+// one below g.) A smaller one is a ball: exact where L limbs hold it.
 template <int L>
 struct exponentials<ball<L>> {
+  template <class T = float>
   REPDL_HD_CALL static ball<L> of_gap(double x, double max) {
+    constexpr bool wide = sizeof(T) == 8;
     if (x == -infinity) return exact_ball(zero_limbs<L>());
-    if (max - x >= 45.0 * (L + 4)) return {zero_limbs<L>(), power_magnitude(-64 * (L + 4))};
-    bool inexact = false;
-    return exponential(add(limbs_of_value<L>(x), limbs_of_value<L>(-max), &inexact));
+    if (max - x >= (wide ? wide_gap : 45.0 * (L + 4))) {
+      return {zero_limbs<L>(), power_magnitude(wide ? wide_gap_power : -64 * (L + 4))};
+    }
+    return exponential(subtract(exact_ball(limbs_of_value<L>(x)), exact_ball(limbs_of_value<L>(max))));
   }
   REPDL_HD static ball<L> of(double x) { return exponential(limbs_of_value<L>(x)); }
 };

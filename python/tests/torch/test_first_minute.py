@@ -225,6 +225,24 @@ def test_losses_with_logarithms_of_float64():
         assert torch.isfinite(leaf.grad).all() and leaf.grad.ne(0).all()
 
 
+def test_softmax_of_float64():
+    """Forward and backward the library's numbers, which test_numpy_manners.py compares with decimals; also by way of dtype=."""
+    x = torch.randn(40, 30, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) * 9
+    g = torch.linspace(-1, 1, 1200, dtype=torch.float64).view(40, 30)
+    for function, backward, name in ((torch.softmax, librepdl.softmax_backward, "softmax"),
+                                     (torch.log_softmax, librepdl.log_softmax_backward, "log_softmax")):
+        want = getattr(librepdl, name)(x.numpy(), axis=1)
+        leaf = x.clone().requires_grad_()
+        y = function(leaf, 1)
+        assert same(y.detach(), torch.from_numpy(want)) and same(torch.vmap(lambda t, f=function: f(t, 0))(x), y.detach())
+        assert same(function(x.t(), 0).t(), y.detach())
+        y.backward(g)
+        assert same(leaf.grad, torch.from_numpy(backward(g.numpy(), want, axis=1)))
+        assert same(function(x.float(), 1, dtype=torch.float64), function(x.float().double(), 1))
+    assert same(torch.logsumexp(x, 1), torch.from_numpy(librepdl.logsumexp(x.numpy(), axis=1)))
+    assert torch.softmax(torch.full((3,), 7.0, dtype=torch.float64), 0).tolist() == [1 / 3] * 3
+
+
 def test_the_sign_of_a_complex_number_is_refused():
     z = torch.view_as_complex(torch.ones(3, 2))
     for function in (torch.sgn, torch.Tensor.sgn_, lambda t: torch.sgn(t, out=torch.empty_like(t))):

@@ -241,7 +241,7 @@ void logsumexp(call& c) {
   const Tensor& x = c.tensor(0);
   const at::ScalarType type =
       at::isFloatingType(x.scalar_type()) ? x.scalar_type() : c10::get_default_dtype_as_scalartype();
-  if (!(type_bit(type) & NARROW)) c.refuse("");
+  if (!(type_bit(type) & FLOATS)) c.refuse("");
   c.give(reduction(converted(x, type), c.integers(1), c.boolean(2))(op));
 }
 

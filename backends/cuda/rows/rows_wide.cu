@@ -1,0 +1,191 @@
+// Rows of binary64 (librepdl/ops/rows/softmax_binary64.hpp): a block has a row, and goes on with it until it is done: wide numbers, balls of 256
+// bits, balls of 512. What a level leaves undecided is told by asking it again, so that nothing is listed.
+#include <algorithm>
+
+#include "backends/cuda/rows/rows_chunks.cuh"
+#include "librepdl/ops/rows/softmax_binary64.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr int threads = late_threads;
+constexpr int warps = threads / 32;
+
+// The levels of an operation: of one that has no formula with more and more bits the second is the last, and decides everything.
+template <op_id Op>
+inline constexpr int wide_levels = num::wide_rule<Op>::exact_limbs != 0 ? 2 : 3;
+template <op_id Op, int Level>
+using wide_sums = typename num::wide_rule<Op>::template late<std::tuple_element_t<Level, late_arithmetics>>;
+template <op_id Op>
+inline constexpr std::size_t wide_bytes = std::max({sizeof(wide_sums<Op, 0>), sizeof(wide_sums<Op, 1>),
+                                                    sizeof(wide_sums<Op, 2>)});
+
+__device__ bool runs(const row_geometry& g, int level) { return (g.levels >> static_cast<unsigned>(level) & 1u) != 0; }
+__device__ double wide_max_or_nan(double a, double b) { return a != a || a > b ? a : b; }
+
+// A row in the operands.
+template <op_id Op>
+struct wide_row {
+  using rule = num::wide_rule<Op>;
+  static constexpr int elements = num::elements_of<rule>;
+  static constexpr bool per_element = rule::per_element;
+
+  const double* x[elements];
+  double* out;
+  double g = 1;
+
+  __device__ wide_row(const row_geometry& to, std::int64_t row) {
+    const row_index at(to, row);
+    for_each_of<elements>([&]<int K>() { x[K] = static_cast<const double*>(to.x[K]) + row_offset<K>(to, at); });
+    out = static_cast<double*>(to.out[0]) + row_offset<out_place>(to, at);
+    if constexpr (rule::inputs.g >= 0) g = static_cast<const double*>(to.row_g)[row_offset<g_place>(to, at)];
+  }
+  __device__ static std::int64_t outputs(const row_geometry& to) { return per_element ? to.length : 1; }
+  template <int K>
+  __device__ double value(const row_geometry& to, std::int64_t j) const {
+    return x[K][element_offset<K>(to, j)];
+  }
+  __device__ void set(const row_geometry& to, std::int64_t j, double v) const {
+    out[per_element ? element_offset<out_place>(to, j) : 0] = v;
+  }
+};
+
+// The sums of a row in an arithmetic, by a block.
+template <op_id Op, int Level>
+__device__ __noinline__ void wide_sums_of(wide_sums<Op, Level>& to, const row_geometry& g, const wide_row<Op>& row,
+                                          double top, std::byte* scratch) {
+  wide_sums<Op, Level> s{};
+  s.start(top);
+  for (std::int64_t j = threadIdx.x; j < g.length; j += threads) {
+    [&]<int... K>(std::integer_sequence<int, K...>) { s.add(row.template value<K>(g, j)...); }
+    (std::make_integer_sequence<int, num::wide_rule<Op>::summed>{});
+  }
+  __syncwarp();
+  over_block<threads>(s, scratch, [](auto& a, const auto& b) { a.merge(b); });
+  to = s;
+}
+
+template <op_id Op, int Level>
+__device__ __noinline__ num::decided64 wide_settle(const wide_sums<Op, Level>& s, double g, const double* x) {
+  return num::wide_rule<Op>::template settle<std::tuple_element_t<Level, late_arithmetics>>(s, g, x);
+}
+
+// What a thread decided and left.
+struct wide_tally {
+  int decided[2] = {};  // by wide numbers, by balls
+  int left = 0;
+};
+
+// The outputs of a row from a level on, by a block. before(x): whether a level before this one decides.
+template <op_id Op, int Level, class Before>
+__device__ void settle_from(const row_geometry& g, const wide_row<Op>& row, double top, std::byte* scratch,
+                            wide_tally& tally, const Before& before) {
+  constexpr bool is_last = Level + 1 == wide_levels<Op>;
+  if (!runs(g, Level)) {
+    if constexpr (!is_last) settle_from<Op, Level + 1>(g, row, top, scratch, tally, before);
+    return;
+  }
+  wide_sums<Op, Level> s;
+  wide_sums_of<Op, Level>(s, g, row, top, scratch);
+  const bool ends = is_last || (g.levels >> static_cast<unsigned>(Level + 1)) == 0;
+  bool left = false;
+  for (std::int64_t j = threadIdx.x; j < wide_row<Op>::outputs(g); j += threads) {
+    double x[wide_row<Op>::elements];
+    for_each_of<wide_row<Op>::elements>([&]<int K>() {
+      x[K] = 0;
+      if constexpr (wide_row<Op>::per_element) x[K] = row.template value<K>(g, j);
+    });
+    if (before(x)) continue;
+    const num::decided64 v = wide_settle<Op, Level>(s, row.g, x);
+    if (v.decided) {
+      row.set(g, j, v.value);
+      ++tally.decided[Level == 0 ? 0 : 1];
+    } else {
+      left = true;
+      tally.left += ends ? 1 : 0;
+    }
+  }
+  __syncwarp();
+  if (__syncthreads_or(left ? 1 : 0) == 0) return;
+  if constexpr (!is_last) {
+    if (ends) return;
+    settle_from<Op, Level + 1>(g, row, top, scratch, tally, [&](const double* x) {
+      return before(x) || wide_settle<Op, Level>(s, row.g, x).decided;
+    });
+  }
+}
+
+template <op_id Op>
+__global__ void __launch_bounds__(threads) wide_kernel(const __grid_constant__ row_geometry g, counter* counters) {
+  using rule = num::wide_rule<Op>;
+  alignas(16) __shared__ std::byte scratch[warps * wide_bytes<Op>];
+  std::int64_t proved = 0;
+  std::int64_t decided[2] = {};
+  std::int64_t undecided = 0;
+  for (std::int64_t r = blockIdx.x; r < g.rows; r += gridDim.x) {
+    const wide_row<Op> row(g, r);
+    double top = -num::infinity;
+    if constexpr (rule::look == num::row_look::greatest) {
+      for (std::int64_t j = threadIdx.x; j < g.length; j += threads) {
+        top = wide_max_or_nan(top, row.template value<0>(g, j));
+      }
+      __syncwarp();
+      over_block<threads>(top, scratch, [](double& a, double b) { a = wide_max_or_nan(a, b); });
+    }
+    const num::row_class64 what = rule::classify(top);
+    if (what.fills || g.levels == 0) {
+      for (std::int64_t j = threadIdx.x; j < wide_row<Op>::outputs(g); j += threads) {
+        if (what.fills) row.set(g, j, what.value);
+        ++(what.fills ? proved : undecided);
+      }
+    } else {
+      wide_tally tally;
+      settle_from<Op, 0>(g, row, top, scratch, tally, [](const double*) { return false; });
+      for (int k = 0; k < 2; ++k) decided[k] += tally.decided[k];
+      undecided += tally.left;
+    }
+    __syncthreads();
+  }
+  __syncwarp();
+  for (int distance = 16; distance >= 1; distance /= 2) {
+    proved += from_lane(proved, distance);
+    undecided += from_lane(undecided, distance);
+    for (std::int64_t& d : decided) d += from_lane(d, distance);
+  }
+  if (lane_of_thread() != 0) return;
+  count_elements(counters, tier::proved, proved);
+  count_elements(counters, tier::double_double, decided[0]);
+  count_elements(counters, tier::exact, decided[1]);
+  if (undecided != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(undecided));
+}
+
+class wide_work final : public planned {
+ public:
+  wide_work(const plan::row_plan& p, const job& given) : planned(given) {
+    ops::for_row_operation(p.op, [&]<class Op>() {
+      if constexpr (num::has_wide_rule<Op::id>) {
+        constexpr row_facts facts = row_facts_of<num::wide_rule<Op::id>>(false);
+        cut_rows(g_, p, facts, j.device, j.first_tier, j.last_tier_bits);
+      }
+    });
+  }
+
+ private:
+  void enqueue() override {
+    if (g_.rows == 0) return;
+    const unsigned blocks = grid_for(j.device, g_.rows, 16);
+    ops::for_row_operation(g_.op, [&]<class Op>() {
+      if constexpr (num::has_wide_rule<Op::id>) {
+        launch_kernel<wide_kernel<Op::id>>(j, blocks, threads, 0, g_, j.counters);
+      }
+    });
+  }
+
+  row_geometry g_{};
+};
+
+}  // namespace
+
+void prepare_wide(const plan::row_plan& p, const job& j, dispatch::task& t) { t.emplace<wide_work>(p, j); }
+
+}  // namespace repdl::cuda
