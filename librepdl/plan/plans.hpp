@@ -74,9 +74,9 @@ struct reduce_plan {
     axes reduced_stride;
   } in[2];
   void* out;
-  axes out_stride;    // along the kept axes
-  const void* bias;   // of dot; null: none
-  axes bias_stride;   // along the kept axes
+  axes out_stride;   // along the kept axes
+  const void* bias;  // of dot; null: none
+  axes bias_stride;  // along the kept axes
   double alpha = 1, beta = 1;
   bool magnitudes;    // of one input: its elements without their signs
   bool root;          // of dot and var: the result's root
