@@ -30,7 +30,7 @@ using doubles = std::vector<double>;
 using integers = std::vector<std::int64_t>;
 
 constexpr const char* six_operations[] = {"softmax",          "log_softmax",          "logsumexp",
-                                      "softmax_backward", "log_softmax_backward", "logsumexp_backward"};
+                                          "softmax_backward", "log_softmax_backward", "logsumexp_backward"};
 constexpr double huge = std::numeric_limits<double>::infinity(), least = std::numeric_limits<double>::denorm_min(),
                  most = std::numeric_limits<double>::max();
 const double none = std::numeric_limits<double>::quiet_NaN();
@@ -96,7 +96,8 @@ TEST_CASE("softmax of f64: every class, tier, number of threads and layout, agai
           s.ctx->reset_statistics();
           CHECK(tests::run(*s.ctx, c) == want);
           const repdl::statistics decided = s.ctx->read_statistics();
-          CHECK(decided.elements[0] + decided.elements[1] + decided.elements[2] + decided.elements[3] == want[0].count());
+          CHECK(decided.elements[0] + decided.elements[1] + decided.elements[2] + decided.elements[3] ==
+                want[0].count());
           CHECK(decided.elements[1] == 0);
           const layout from = tests::layouts[words.below(6)], to = tests::layouts[words.below(6)];
           CHECK(tests::run(*s.ctx, c, from, to) == want);

@@ -33,7 +33,8 @@ inline column_layout plan_columns(const plan::reduce_plan& p, int threads) noexc
   column_layout c;
   // Indices of rows are 32-bit in the column kernels; longer reductions, and those with a bias, scaled, without some of their terms or
   // without signs, go row by row.
-  if (p.length < 1 || p.length > 0x7ffffff0 || p.bias != nullptr || p.is_scaled() || p.drops_positive() || p.magnitudes) return c;
+  if (p.length < 1 || p.length > 0x7ffffff0 || p.bias != nullptr || p.is_scaled() || p.drops_positive() || p.magnitudes)
+    return c;
   constexpr std::int64_t least_columns = 8;
   constexpr std::int64_t short_length = 32;
   if (p.kept_rank > 0) {

@@ -81,8 +81,7 @@ struct wide_scaled_sum {
   REPDL_HD decided_value<double> certify(dd s, double e) const {
     using Ball = dd_ball<double>;
     const Ball sum{s.hi, s.lo, e};
-    const decided_lanes<double> r =
-        round_ball(number<Ball>(alpha) * sum + number<Ball>(beta) * number<Ball>(c));
+    const decided_lanes<double> r = round_ball(number<Ball>(alpha) * sum + number<Ball>(beta) * number<Ball>(c));
     return {r.value, r.decided};
   }
   // S is a multiple of 2^-2148 below 2^2110, so that the value is one of 2^-2400 below 2^2312: 4712 bits and a sign. Where a part is not
