@@ -609,22 +609,21 @@ REPDL_HD dd_ball<double> with_bare_factors(bare_factors bare, const dd_ball<doub
   const double size = bare == bare_factors::zero ? 0.0 : infinity;
   return {a.hi < 0 ? -size : size, 0.0, magnitude_of(a.hi) > 2 * a.error ? 0.0 : infinity};
 }
+// One way for all lanes of a GPU.
 template <class Op, class... X>
 REPDL_HD decided_value<double> evaluate_wide_loss(const loss_constants& k, X... x) {
-  if constexpr (has_factors<Op>) {
-    double in[] = {x...};
-    const bare_factors bare = replace_bare_factors<Op>(in, sizeof...(X));
-    if (bare != bare_factors::none && !is_special_loss<Op>(k, x...)) {
-      const dd_ball<double> r = [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return with_bare_factors(bare, wide_loss<Op>(k, in[I]...));
-      }
-      (std::make_index_sequence<sizeof...(X)>());
-      return {r.hi, r.error == 0 && k.force == 0};
-    }
+  double in[] = {x...};
+  const bare_factors bare = replace_bare_factors<Op>(in, sizeof...(X));
+  const dd_ball<double> r = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return with_bare_factors(bare, wide_loss<Op>(k, in[I]...));
   }
+  (std::make_index_sequence<sizeof...(X)>());
+  const decided_lanes<double> rounded = round_sum(r);
+  const bool alone = bare != bare_factors::none;  // then a zero has its sign
+  const double value = alone ? r.hi : rounded.value;
+  const bool decided = alone ? r.error == 0 : rounded.decided;
   const bool special = is_special_loss<Op>(k, x...);
-  const decided_lanes<double> r = round_sum(wide_loss<Op>(k, x...));
-  return {special ? special_loss<Op>(k, x...) : r.value, (special || r.decided) && k.force == 0};
+  return {special ? special_loss<Op>(k, x...) : value, (special || decided) && k.force == 0};
 }
 
 // Adds what an element is multiplied by its scale.

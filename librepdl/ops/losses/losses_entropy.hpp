@@ -72,11 +72,11 @@ struct loss_body<ops::binary_cross_entropy> {
   }
   REPDL_HD static dd_ball<double> wide(const loss_constants&, double x, double t, double w) {
     using Ball = dd_ball<double>;
-    if (w == 0 || !is_finite(w)) return {0.0, 0.0, infinity};
-    const Ball a = x <= last_clamped ? number<Ball>(100.0) : negated(logarithm(number<Ball>(x)));
+    const Ball most = number<Ball>(100.0);
+    const Ball a = select(x <= last_clamped, most, negated(logarithm(number<Ball>(x))));
     // -ln(1 - x) = x + x^2/2 + ...
     const Ball small{x, 0.0, 0x1p-128 * x + 0x1p-1010};
-    const Ball b = x == 1 ? number<Ball>(100.0) : x < 0x1p-130 ? small : negated(logarithm_1p(number<Ball>(-x)));
+    const Ball b = select(x == 1, most, select(x < 0x1p-130, small, negated(logarithm_1p(number<Ball>(-x)))));
     return number<Ball>(w) * (number<Ball>(t) * a + (number<Ball>(1.0) - number<Ball>(t)) * b);
   }
   REPDL_HD static loss_term first(const loss_constants&, double x, double t, double w) {

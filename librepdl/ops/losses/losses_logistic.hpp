@@ -88,9 +88,9 @@ REPDL_HD_CALL ball<L> exact_product(double a, double b) {
 
 // ln(1 + e^-d) of binary64, d >= 0. Beyond 130 it is below e^-d < 2^-187 by less than 2^-187 of it, beyond 600 between 0 and 2^-865.
 REPDL_HD dd_ball<double> wide_log_1p_exp(const dd_ball<double>& d) {
-  if (d.hi > 600) return {0.0, 0.0, d.error <= 1 ? 0x1p-860 : infinity};
+  const dd_ball<double> tiny{0.0, 0.0, d.error <= 1 ? 0x1p-860 : infinity};
   const dd_ball<double> e = exponential(negated(d));
-  return d.hi > 130 ? grown(e, 0x1p-180 * e.hi) : logarithm_1p(e);
+  return select(d.hi > 600, tiny, select(d.hi > 130, grown(e, 0x1p-180 * e.hi), logarithm_1p(e)));
 }
 template <>
 struct loss_body<ops::soft_margin_loss> {
@@ -103,7 +103,7 @@ struct loss_body<ops::soft_margin_loss> {
     using Ball = dd_ball<double>;
     const Ball z = number<Ball>(t) * number<Ball>(x);
     const Ball d = magnitude_of(z);
-    return (z.hi < 0 ? d : number<Ball>(0.0)) + wide_log_1p_exp(d);
+    return select(z.hi < 0, d, number<Ball>(0.0)) + wide_log_1p_exp(d);
   }
   REPDL_HD static loss_term first(const loss_constants&, double x, double t) {
     const double z = t * x;
@@ -156,9 +156,8 @@ struct loss_body<ops::soft_margin_loss_backward> {
   REPDL_HD static dd_ball<double> wide(const loss_constants& k, double g, double x, double t) {
     using Ball = dd_ball<double>;
     const Ball z = number<Ball>(t) * number<Ball>(x);
-    if (!(magnitude_of(z.hi) <= 600)) return {0.0, 0.0, infinity};
     const Ball e = exponential(negated(magnitude_of(z)));
-    const Ball slope = (z.hi > 0 ? e : number<Ball>(1.0)) / (number<Ball>(1.0) + e);
+    const Ball slope = select(z.hi > 0, e, number<Ball>(1.0)) / (number<Ball>(1.0) + e);
     return number<Ball>(-g) * number<Ball>(t) * slope / count_of<Ball>(k.n);
   }
   REPDL_HD static loss_term first(const loss_constants& k, double g, double x, double t) {
@@ -255,10 +254,9 @@ struct loss_body<ops::binary_cross_entropy_with_logits> {
   }
   REPDL_HD static dd_ball<double> wide(const loss_constants&, double x, double t, double w, double q) {
     using Ball = dd_ball<double>;
-    if (w == 0 || !is_finite(w)) return {0.0, 0.0, infinity};
     const Ball a = number<Ball>(1.0) - number<Ball>(t), b = number<Ball>(q) * number<Ball>(t);
     const Ball d = number<Ball>(magnitude_of(x));
-    return number<Ball>(w) * ((a + b) * wide_log_1p_exp(d) + (x > 0 ? a : b) * d);
+    return number<Ball>(w) * ((a + b) * wide_log_1p_exp(d) + select(x > 0, a, b) * d);
   }
   REPDL_HD static loss_term first(const loss_constants&, double x, double t, double w, double q) {
     const dd a = two_sum(1.0, -t);
@@ -329,11 +327,9 @@ struct loss_body<ops::binary_cross_entropy_with_logits_backward> {
   }
   REPDL_HD static dd_ball<double> wide(const loss_constants& k, double g, double x, double t, double w, double q) {
     using Ball = dd_ball<double>;
-    const bool bare = g == 0 || w == 0 || !is_finite(g) || !is_finite(w);
-    if (bare || !(magnitude_of(x) <= 600)) return {0.0, 0.0, infinity};
     const Ball a = number<Ball>(1.0) - number<Ball>(t), b = number<Ball>(q) * number<Ball>(t);
     const Ball e = exponential(number<Ball>(-magnitude_of(x)));
-    const Ball slope = (x >= 0 ? a : negated(b)) + (x >= 0 ? negated(b) : a) * e;
+    const Ball slope = select(x >= 0, a, negated(b)) + select(x >= 0, negated(b), a) * e;
     const Ball factor = number<Ball>(g) * number<Ball>(w);
     return quotient_of(factor * slope, (number<Ball>(1.0) + e) * count_of<Ball>(k.n));
   }
