@@ -178,7 +178,7 @@ REPDL_HD const ball<L>& enclosure(const beside<L>& f) {
 // between them is half their sum, infinity counting as 2^(emax + 1). Zero is between the least numbers of either sign, not a
 // border: of ends of different signs nothing is said.
 template <class T, int L, class Value>
-REPDL_HD_CALL decided_value<T> round_formula(const Value& f) {
+REPDL_HD_ONCE decided_value<T> round_formula(const Value& f) {
   using F = format<T>;
   using storage = typename F::storage;
   const ball<L> b = enclosure(f);

@@ -19,9 +19,12 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-#define REPDL_LIMB_ROUNDING(L, T)                                           \
-  REPDL_LIMB_INSTANCE storage_of<T> round_bits<T, L>(const multi_limb<L>&); \
-  REPDL_LIMB_INSTANCE decided_value<T> round_ball<T, L>(const ball<L>&);
+#define REPDL_LIMB_ROUNDING(L, T)                                                            \
+  REPDL_LIMB_INSTANCE storage_of<T> round_bits<T, L>(const multi_limb<L>&);                  \
+  REPDL_LIMB_INSTANCE decided_value<T> round_ball<T, L>(const ball<L>&);                     \
+  REPDL_LIMB_INSTANCE decided_value<T> round_formula<T, L, ball<L>>(const ball<L>&);         \
+  REPDL_LIMB_INSTANCE decided_value<T> round_formula<T, L, quotient<L>>(const quotient<L>&); \
+  REPDL_LIMB_INSTANCE decided_value<T> round_formula<T, L, beside<L>>(const beside<L>&);
 #define REPDL_LIMB_LEVEL(L)                                                                         \
   REPDL_LIMB_INSTANCE multi_limb<L> limbs_of<L>(std::uint64_t, std::int64_t, bool);                 \
   REPDL_LIMB_INSTANCE multi_limb<L> add<L>(const multi_limb<L>&, const multi_limb<L>&, bool*);      \

@@ -25,16 +25,18 @@
 
 // REPDL_HD: a function of both. REPDL_HD_CALL: one that is too big to be copied into every caller. REPDL_HD_ONCE: a template of such
 // functions, which multi_limb_instances.hpp may have compiled once for all that call it, where REPDL_COMPILES_ONCE; not inline, for
-// compilers compile those in any case.
+// compilers compile those in any case. REPDL_HD_SHARED: one that several callers have, and a host compiles once for all of an object's.
 #if defined(__CUDACC__)
 #define REPDL_HD __host__ __device__ inline
 #define REPDL_HD_CALL __host__ __device__ __noinline__ inline
 #define REPDL_HD_ONCE REPDL_HD_CALL
+#define REPDL_HD_SHARED REPDL_HD
 #define REPDL_COMPILES_ONCE 0
 #else
 #define REPDL_HD inline
 #define REPDL_HD_CALL __attribute__((noinline)) inline
 #define REPDL_HD_ONCE __attribute__((noinline))
+#define REPDL_HD_SHARED REPDL_HD_CALL
 #define REPDL_COMPILES_ONCE 1
 #endif
 

@@ -30,6 +30,12 @@ concept has_own_first_tier = requires(const R& x, const X&... more) {
   D::first(x, more...);
 };
 
+// The value of a formula, for all formats.
+template <class Ball, class D, class... X>
+REPDL_HD_SHARED auto ball_of(const X&... x) {
+  return D::template formula<Ball>(x...);
+}
+
 template <class D>
 struct by_formula {
   template <class R, class... X>
@@ -57,8 +63,7 @@ struct by_formula {
     if (D::plain(x, more...)) {
       if constexpr (knows<D, double, X...>) r = D::known(x, more...);
       if (!r.decided) {
-        r = decide_by_balls<double>([&]<class Ball>() { return D::template formula<Ball>(x, more...); },
-                                    last_tier_bits);
+        r = decide_by_balls<double>([&]<class Ball>() { return ball_of<Ball, D>(x, more...); }, last_tier_bits);
       }
     } else {
       r = {D::special(x, more...), true};
@@ -89,7 +94,7 @@ struct by_binary64 {
     const lanes_together lanes;
     decided_value<T> r{narrow<T>(v), false};
     if (D::plain(v)) {
-      r = decide_by_balls<T>([&]<class Ball>() { return D::template formula<Ball>(v); }, last_tier_bits);
+      r = decide_by_balls<T>([&]<class Ball>() { return ball_of<Ball, D>(v); }, last_tier_bits);
     } else {
       r = {narrow<T>(D::special(v)), true};
     }
