@@ -156,8 +156,8 @@ struct row_cut {
   std::int64_t tracked;
 };
 // Sets all of g.
-row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, const properties& device, tier first,
-                 int last_tier_bits);
+[[nodiscard]] row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, const properties& device,
+                               tier first, int last_tier_bits);
 
 // Blocks of a launch of rows in registers: whole clusters.
 unsigned register_grid(const row_layout& g, const properties& device);

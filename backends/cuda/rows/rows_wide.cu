@@ -165,7 +165,7 @@ class wide_work final : public planned {
     ops::for_row_operation(p.op, [&]<class Op>() {
       if constexpr (num::has_wide_rule<Op::id>) {
         constexpr row_facts facts = row_facts_of<num::wide_rule<Op::id>>(false);
-        cut_rows(g_, p, facts, j.device, j.first_tier, j.last_tier_bits);
+        g_.levels = cut_rows(g_, p, facts, j.device, j.first_tier, j.last_tier_bits).levels;
       }
     });
   }
