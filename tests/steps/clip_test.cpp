@@ -405,8 +405,8 @@ TEST_CASE("clip: sums of binary64 know their error, against GMP") {
     const num::dd total = parts[0].sum.total();
     const double bound = parts[0].sum.bound();
     REQUIRE(total.hi == total.hi + total.lo);
-    REQUIRE(abs(mpq_class(reference::rational(total.hi) + reference::rational(total.lo) - sum)) <=
-            reference::rational(bound));
+    REQUIRE((abs(mpq_class(reference::rational(total.hi) + reference::rational(total.lo) - sum)) <=
+             reference::rational(bound)));
     CHECK(bound <= total.hi * count * 0x1p-104);
     exact += bound == 0 ? 1 : 0;
   }
