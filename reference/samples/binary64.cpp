@@ -229,8 +229,6 @@ constexpr hard_operands published[] = {
     {"sinpi", {0x1.23e754fd0a5f9p-50}, 52},
     {"sinpi", {0x1.c71a4134d7c04p-50}, 52},
     {"sinpi", {0x1.933b4bbf93afp-50}, 52},
-    {"sinpi", {0x0.33a0b63d48c63p-1022}, 52},
-    {"sinpi", {0x0.3b60418ff17a8p-1022}, 51},
     {"sinpi", {0x1.3d83d0c25d597p-1022}, 51},
     {"cospi", {0x1.8242846e3d0afp-24}, 58},
     {"cospi", {0x1.ccf6429be6621p-29}, 55},
