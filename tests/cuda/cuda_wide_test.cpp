@@ -369,8 +369,8 @@ struct far_tensor {
 };
 
 bool is_near(const shape_list& s) {
+  if (std::any_of(s.begin(), s.end(), [](std::int64_t n) { return n == 0; })) return false;
   for (const std::int64_t n : s) {
-    if (n == 0 || n > 300) return false;
     if (n > 1) return n <= 128;
   }
   return true;
