@@ -132,7 +132,7 @@ element value_of(exact_sum& s, dtype type) {
   std::uint64_t bits = 0;
   if (s.special(&bits)) return element::of(type, bits);
   mpq_class q{mpz_class(s.value())};
-  q >>= -exact_sum::unit;
+  q >>= -s.unit_of_sum();
   return element::of(q);
 }
 
@@ -154,8 +154,6 @@ array matmul(const array& a, const array& b, const array* bias, const matmul_cas
   out_shape.push_back(m);
   out_shape.push_back(n);
 
-  const patterns av = a.patterns(), bv = b.patterns();
-  const patterns cv = bias != nullptr ? bias->patterns() : patterns{};
   array out(a.type, out_shape);
   exact_sum s(a.type);
   const bool scales = options.alpha != 1 || options.beta != 1;
@@ -167,17 +165,18 @@ array matmul(const array& a, const array& b, const array* bias, const matmul_cas
     for (std::int64_t i = 0; i < m; ++i) {
       for (std::int64_t j = 0; j < n; ++j, ++o) {
         const auto left = [&](std::int64_t l) {
-          return av[index(a0 + (options.transpose_a ? l * a_cols + i : i * a_cols + l))];
+          return a.get(index(a0 + (options.transpose_a ? l * a_cols + i : i * a_cols + l)));
         };
         const auto right = [&](std::int64_t l) {
-          return bv[index(b0 + (options.transpose_b ? j * b_cols + l : l * b_cols + j))];
+          return b.get(index(b0 + (options.transpose_b ? j * b_cols + l : l * b_cols + j)));
         };
-        const auto added = [&] { return cv[index(broadcast_index(bias->shape, out_shape, o))]; };
+        const auto added = [&] { return bias->get(index(broadcast_index(bias->shape, out_shape, o))); };
         std::uint64_t r = 0;
         if (options.fma_chain) {
           std::uint32_t chain = 0;
-          for (std::int64_t l = 0; l < k; ++l) chain = fma_of(left(l), right(l), chain);
-          r = bias != nullptr ? add_of(chain, added()) : chain;
+          const auto of = [](std::uint64_t bits) { return static_cast<std::uint32_t>(bits); };
+          for (std::int64_t l = 0; l < k; ++l) chain = fma_of(of(left(l)), of(right(l)), chain);
+          r = bias != nullptr ? add_of(chain, of(added())) : chain;
         } else {
           s.clear();
           for (std::int64_t l = 0; l < k; ++l) s.add_product(left(l), right(l));
