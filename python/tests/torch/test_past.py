@@ -336,8 +336,8 @@ MOVES = set("""
 
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_complex_numbers_are_moved_or_refused(op_db, every):
-    """Of the first samples of every (fourth) operation, also in place; some samples are the identity."""
-    concerned = [op for op in op_db if torch.complex64 in op.dtypes and op.name not in MOVES]
+    """Of the first samples of every (fourth) operation, also in place; some samples are the identity. With dtype=float64 a conversion comes first."""
+    concerned = [op for op in op_db if torch.complex64 in op.dtypes and op.name not in MOVES and op.variant_test_name != "with_dtype"]
     samples = [(op, list(islice(op.sample_inputs("cpu", torch.complex64), 4))) for op in concerned[::every]]
     assert len(samples) > 150 / every
 
