@@ -300,7 +300,7 @@ REPDL_HD ball_factor_guess guess_ball_factor(const dd_ball<double>& n, int h, do
   using Ball = dd_ball<double>;
   const Ball millionth = {0x1.0c6f7a0b5ed8dp-20, 0x1.b5a63f9a49c2cp-75, 0x1p-129};  // off by less than 2^-130
   const integral_parts of_c = decompose(c);
-  const int zeros = leading_zeros(of_c.significand) - 11;
+  const int zeros = leading_zeros(of_c.significand | 1) - 11;  // c = 0: nothing is known below
   const int c_exponent = of_c.exponent - zeros;
   const bool large = h > 620, small = h < -620;
   const double scale = large || small ? 1.0 : power_of_two(h);
