@@ -249,11 +249,14 @@ class fixed_point {
   std::uint64_t w_[words];
 };
 
-// to += factor s, exactly: factor s is a multiple of 2^ToLsb, and `to` has room for it.
+// to += factor s, exactly: factor is a multiple of 2^(ToLsb - Lsb), and `to` has room for it.
 template <int ToLsb, int ToWords, int Lsb, int Words>
 REPDL_HD void add_multiple(fixed_point<ToLsb, ToWords>& to, fixed_point<Lsb, Words> s, double factor) {
-  const integral_parts a = decompose(factor);
+  integral_parts a = decompose(factor);
   if (a.significand == 0) return;
+  const int zeros = trailing_zeros(a.significand);  // 10^12 is an integer, though decompose says 2^-13 times one
+  a.significand >>= zeros;
+  a.exponent += zeros;
   const bool negative = s.negative();
   if (negative) s.negate();
   for (int i = 0; i < Words; ++i) {
