@@ -352,6 +352,19 @@ TEST_CASE("exact accumulators: carries have room for 2^62 terms" * doctest::test
   CHECK(d.compare(d) == 0);
 }
 
+// The least word is the unit's, whatever zeros a factor's significand ends in: AddressSanitizer sees a word below it.
+TEST_CASE("a multiple of an exact sum" * doctest::test_suite("portable")) {
+  for (const double factor : {1.0, -3.0, 0x1.d1a94a2p39, 0x1p52, -0x1.fffffffffffffp52}) {  // 10^12 is the third
+    for (const double x : {0x1p-60, -0x1.8p-59, 0x1.234567p-20, -0x1.fffffffffffffp-8}) {
+      fixed_point<-60, 3> s;
+      s.add(x);
+      fixed_point<-60, 4> multiple;
+      add_multiple(multiple, s, factor);
+      CHECK(multiple.round<double>() == x * factor);
+    }
+  }
+}
+
 TEST_CASE("special terms") {
   const double inf = infinity;
   special_terms t;
