@@ -90,9 +90,7 @@ struct body<ops::atan2> {
     return decide<T>(atan2_formula{a, b, static_cast<std::uint64_t>(turn)}, last_tier_bits);
   }
 
- private:
-  // Both finite and not 0.
-  REPDL_HD static bool is_plain(double y, double x) { return is_regular(y) & is_regular(x) & (y != 0) & (x != 0); }
+  // The angle of (x, y), y > 0.
   REPDL_HD static double angle(double y, double x) {
     const double width = magnitude_of(x);
     const bool steep = y > width;
@@ -119,6 +117,10 @@ struct body<ops::atan2> {
     const double eighths = x < 0 ? 4.0 - turned : turned;
     return eighths * quarter + (steep != (x < 0) ? -t : t);
   }
+
+ private:
+  // Both finite and not 0.
+  REPDL_HD static bool is_plain(double y, double x) { return is_regular(y) & is_regular(x) & (y != 0) & (x != 0); }
   // The angle of (x, |y|).
   REPDL_HD static double special(double y, double x) {
     const bool left = (bits_of(x) >> 63) != 0;

@@ -73,38 +73,44 @@ struct by_formula {
   }
 };
 
-// f16, bf16 and binary32 of a formula D of one operand, by binary64: r = RN(value) rounds to T as the value does unless r is a midpoint of T, since
-// midpoints are numbers of binary64 and rounding is monotone. The distance of value and r is at most 2^-53 |r| or 2^-1075. What is not plain and infinities
-// are rounded as they are: they are exact, or constants that are next to no midpoint.
+// f16, bf16 and binary32 of a formula D of one operand, by binary64: of plain x the finite D::near(x), whose error and two roundings more, u of itself each, are less
+// than D::near_error of itself; of others any number. What is not plain is rounded as it is: it is exact, or a constant that is next to no midpoint.
 template <class D>
 struct by_binary64 {
   template <class T>
   REPDL_HD static decided_value<T> eval(T x) {
     const double v = widen(x);
-    const decided_value<double> r = value(v);
-    const double near = r.decided ? r.value : 0.0;
-    const double size = magnitude_of(near);
-    const double rounding = size < infinity ? 0x1p-53 * size + 0x1p-1074 : 0.0;
-    const double off = r.decided ? rounding : infinity;
-    return certify_as<T>(near, D::plain(v) ? off : 0.0);
+    const bool plain = D::plain(v);
+    const double r = plain ? D::near(v) : D::special(v);
+    return certify_as<T>(r, plain ? D::near_error * magnitude_of(r) : 0.0);
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T x, int last_tier_bits) {
-    const double v = widen(x);
     const lanes_together lanes;
+    const decided_value<T> r = by_balls(x, last_tier_bits);
+    lanes.meet();
+    return r;
+  }
+
+ protected:
+  // The caller has lanes_together.
+  template <class T>
+  REPDL_HD static decided_value<T> by_balls(T x, int last_tier_bits) {
+    const double v = widen(x);
     decided_value<T> r{narrow<T>(v), false};
     if (D::plain(v)) {
       r = decide_by_balls<T>([&]<class Ball>() { return ball_of<Ball, D>(v); }, last_tier_bits);
     } else {
       r = {narrow<T>(D::special(v)), true};
     }
-    lanes.meet();
     return r;
   }
-
- private:
-  REPDL_HD_CALL static decided_value<double> value(double x) { return by_formula<D>::eval(x); }
 };
+// x, at least low and at most high; of NaN one of the two.
+REPDL_HD double within(double x, double low, double high) {
+  const double y = x < high ? x : high;
+  return y > low ? y : low;
+}
 
 // The canonical NaN.
 template <class R>

@@ -6,7 +6,8 @@
 //   2^-54, roundings below 2^-50: y = m z^2 is within 2^-48 of the root.
 // - with m = y^3 (1 + f), |f| < 2^-46, the root is y (1 + f/3 - f^2/9 + ...), of which y (1 + f/3) leaves f^2/8 < 2^-94; m - y^3 is off by 40 u^2 of m
 //   (dd_ball.hpp), a third of which counts, and its quotient by 3 y^2 by 5 u of itself, 2^-97.
-// A rational root of x has at most 18 bits, so that there are no midpoints, and the root of a number is never subnormal. In multi-limb balls e^(ln(m) / 3).
+// A rational root of x has at most 18 bits, so that there are no midpoints, and the root of a number is never subnormal. In multi-limb balls e^(ln(m) / 3). For narrower
+// formats y 2^j is enough.
 #pragma once
 
 #include "librepdl/ops/elementwise/binary64.hpp"
@@ -33,7 +34,11 @@ struct cbrt64 {
     return canonical_of(x);
   }
   template <class R>
-  REPDL_HD static decided_lanes<R> first(R x) {
+  struct approximate_root {
+    R m, j, z, y;
+  };
+  template <class R>
+  REPDL_HD static approximate_root<R> approximate(R x) {
     const significand<R> s = significand_of(x);
     const R n = magnitude_of(s.m);
     const R j = nearest((s.k - 1) * 0x1.5555555555555p-2);
@@ -43,12 +48,21 @@ struct cbrt64 {
     R z = horner(n, c0, c1, c2, c3, c4) * (i == 0 ? math<R>::all(1) : upper);
     const R e = math<R>::muladd(m * z * z, -z, math<R>::all(1));
     z = math<R>::muladd(z * e, horner(e, 1.0 / 3, 2.0 / 9, 14.0 / 81), z);
-    const R y = m * z * z;
+    return {m, j, z, m * z * z};
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    const auto [m, j, z, y] = approximate(x);
     const double_word<R> cube = product(two_prod(y, y), double_word<R>{y, math<R>::all(0)});
     const R rest = (m - cube.hi) - cube.lo;
     const double_word<R> root = fast_two_sum(y, (rest * 0x1.5555555555555p-2) * (z * z));
     const decided_lanes<R> r = round_normal(dd_ball<R>{root.hi, root.lo, 0x1p-90 * root.hi}, j);
     return {copy_sign(r.value, x), r.decided};
+  }
+  static constexpr double near_error = 0x1p-47;
+  REPDL_HD static double near(double x) {
+    const approximate_root<double> r = approximate(x);
+    return copy_sign(r.y * power_of(r.j), x);
   }
   template <class Ball>
   REPDL_HD static Ball formula(double x) {

@@ -80,15 +80,17 @@ struct circular_core {
       t = muladd(x, reciprocal_pi, 0.5) + shifter;
       k = (t - shifter) - 0.5;
     }
-    const double r = muladd(k, -pi_lo, muladd(k, -pi_hi, x));
+    return with_parity(sine(muladd(k, -pi_lo, muladd(k, -pi_hi, x))), t);
+  }
+  // sin r, |r| <= pi/2 + 2^-30.
+  [[gnu::always_inline]] REPDL_HD static double sine(double r) {
     const double z = r * r;
     double p = muladd(s13, z, s11);
     p = muladd(p, z, s9);
     p = muladd(p, z, s7);
     p = muladd(p, z, s5);
     p = muladd(p, z, s3);
-    // A product, which keeps the sign of r = -0.
-    return with_parity(r * muladd(p, z, 1.0), t);
+    return r * muladd(p, z, 1.0);  // a product, which keeps the sign of r = -0
   }
 
   // c + w y. |c| >= |w y|.

@@ -6,9 +6,14 @@
 // At rationals x the values are algebraic, and rational ones are 0, +-1/2 and +-1 (Niven), for tan 0 and +-1: at multiples of 1/2, and of tan of 1/4, which are
 // not plain, or numbers of binary64 (1/6 and its multiples are none). An algebraic number that is not rational is no midpoint; sinc x is not rational, since pi is
 // transcendental. Of |x| < 2^-29 cos(pi x) > 1 - 5 x^2, of |x| < 2^-28 sinc x > 1 - 2 x^2: both round to 1.
+//
+// Narrower formats: x = k + g, exactly where x is one of their numbers and for cos |x| >= 2^-29, k whole, or for cos half an odd number, |g| <= 1/2; then +- sin(pi g) by the
+// polynomial of circular.hpp, within 2^-41.4 of itself; pi g is off by 1.5 u, which counts at most once. In tan cos of smaller |x| is off by 2^-53. Quotients: less
+// than 2^-40.3.
 #pragma once
 
 #include "librepdl/ops/elementwise/binary64.hpp"
+#include "librepdl/ops/elementwise/circular.hpp"
 
 namespace repdl::ops {
 struct sinpi;
@@ -54,6 +59,16 @@ REPDL_HD Ball circular_pi_of(R x, bool sine) {
   }
 }
 
+// The same in binary64, of numbers of the narrower formats that are not whole.
+template <bool Sine>
+REPDL_HD double near_circular_pi(double x) {
+  using circular = circular_core<Sine ? 0 : 1>;
+  const double y = magnitude_of(x) < 0x1p24 ? x : 0;
+  const double t = (Sine ? y : y + 0.5) + circular::shifter;
+  const double k = Sine ? t - circular::shifter : (t - circular::shifter) - 0.5;
+  return circular::with_parity(circular::sine((y - k) * (2 * dd_half_pi.hi)), t);
+}
+
 template <bool Sine>
 struct circular_pi64 {
   template <class R>
@@ -83,6 +98,8 @@ struct circular_pi64 {
   REPDL_HD static Ball formula(double x) {
     return circular_pi_of<Ball>(x, Sine);
   }
+  static constexpr double near_error = 0x1p-41;
+  REPDL_HD static double near(double x) { return near_circular_pi<Sine>(x); }
 };
 template <>
 struct body<ops::sinpi> : by_binary64<circular_pi64<true>> {};
@@ -120,6 +137,8 @@ struct tanpi64 {
   REPDL_HD static Ball formula(double x) {
     return circular_pi_of<Ball>(x, true) / circular_pi_of<Ball>(x, false);
   }
+  static constexpr double near_error = 0x1p-40;
+  REPDL_HD static double near(double x) { return near_circular_pi<true>(x) / near_circular_pi<false>(x); }
 };
 template <>
 struct body<ops::tanpi> : by_binary64<tanpi64> {};
@@ -141,6 +160,8 @@ struct sinc64 {
   REPDL_HD static Ball formula(R x) {
     return circular_pi_of<Ball>(x, true) / (number<Ball>(x) * scaled(half_pi<Ball>(), 1));
   }
+  static constexpr double near_error = 0x1p-41;
+  REPDL_HD static double near(double x) { return near_circular_pi<true>(x) / (x * (2 * dd_half_pi.hi)); }
 };
 template <>
 struct body<ops::sinc> : by_binary64<sinc64> {};

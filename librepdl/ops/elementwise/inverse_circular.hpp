@@ -8,6 +8,9 @@
 // Of |x| < 2^-27 asin x = x + x^3/6 + ... and atan x = x - x^3/3 + ... differ from x by less than 2^-55 of it, half of the distance to a
 // neighbour is at least 2^-54 of it, and both round to x; of |x| < 2^-55 acos x = pi/2 - x - ... rounds to RN(pi/2), which is 2^-53.8 from pi/2, more than
 // 2^-54.3 less than half of its last bit.
+//
+// Narrower formats: angles as in atan2.hpp, u = 2^-53. 1 + |x|, 1 - |x| and their product are off by 3 u, s by 2.5 u, which counts |sin cos| of the angle, at most 2.5 u
+// of it. The sum and difference of s and x, which are exact there, are rounded here: 2 u more. 8.3 u + 4.5 u, and two roundings: less than 2^-49.
 #pragma once
 
 #include "librepdl/ops/elementwise/atan2.hpp"
@@ -29,6 +32,8 @@ REPDL_HD Ball other_side(const X& x) {
   const Ball one = number<Ball>(1.0);
   return square_root((one - number<Ball>(x)) * (one + number<Ball>(x)));
 }
+
+REPDL_HD double near_other_side(double x) { return sqrt((1 - magnitude_of(x)) * (1 + magnitude_of(x))); }
 
 // arctan(n/d) where the angle of the point (|x|, s), s as above, or of (s, |x|) is it, the one of at most pi/4.
 template <class R>
@@ -80,6 +85,10 @@ struct asin64 {
     const Ball r = angle_from(of_magnitude(x).hi, number<Ball>(magnitude_of(x)), other_side<Ball>(x));
     return x < 0 ? negated(r) : r;
   }
+  static constexpr double near_error = 0x1p-49;
+  REPDL_HD static double near(double x) {
+    return copy_sign(body<ops::atan2>::angle(magnitude_of(x), near_other_side(x)), x);
+  }
 
  private:
   template <class R>
@@ -112,6 +121,8 @@ struct acos64 {
   REPDL_HD static Ball formula(double x) {
     return angle_from(angle(x).hi, other_side<Ball>(x), number<Ball>(x));
   }
+  static constexpr double near_error = 0x1p-49;
+  REPDL_HD static double near(double x) { return body<ops::atan2>::angle(near_other_side(x), x); }
 
  private:
   template <class R>
@@ -144,6 +155,8 @@ struct atan64 {
   REPDL_HD static auto formula(double x) {
     return atan2_64::formula<Ball>(x, 1.0);
   }
+  static constexpr double near_error = 0x1p-49;
+  REPDL_HD static double near(double x) { return copy_sign(body<ops::atan2>::angle(magnitude_of(x), 1), x); }
 };
 template <>
 struct body<ops::atan> : by_binary64<atan64> {};

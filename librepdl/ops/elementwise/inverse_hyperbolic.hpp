@@ -6,9 +6,18 @@
 //   atanh x = ln(1 + v) / 2, v = 2 x / (1 - x)
 // From 2^60 on the first two are ln 2x, within 1/(4 x^2) < 2^-121 (1 + 2^-100). The logarithm of an algebraic number other than 1 is transcendental: no midpoints. Of |x| <
 // 2^-27 asinh x = x - x^3/6 + ... and atanh x = x + x^3/3 + ... round to x: what follows is less than 2^-55 of it.
+//
+// Narrower formats: the same in binary64, u = 2^-53.
+//   asinh: x^2 is exact, sqrt(1 + x^2) within 1.6 u, 1 + that and the quotient within 3.7 u, v within 4.8 u
+//   acosh: x + 1, their product and root within 2.1 u, x - 1 within u, v within 3.2 u
+//   atanh: 1 - x is exact, v within u
+//   ln(1 + v), v > 0, v / (1 + v) <= ln(1 + v), so that v's error counts once at most. Of v < 1/8 by log_core (logarithm.hpp): 5 u. Else of 1 + v, which is
+//   rounded, u of ln(1 + v) >= 0.117: 8.6 u; the core's 2^-55.5 and the rounding of c m, 2^-54: 4.5 u; the last sum, u.
+// 19 u in all.
 #pragma once
 
 #include "librepdl/ops/elementwise/binary64.hpp"
+#include "librepdl/ops/elementwise/logarithm.hpp"
 
 namespace repdl::ops {
 struct asinh;
@@ -55,6 +64,12 @@ struct asinh64 {
     const Ball r = logarithm_1p(argument(number<Ball>(magnitude_of(x))));
     return x < 0 ? negated(r) : r;
   }
+  static constexpr double near_error = 0x1p-48;
+  REPDL_HD static double near(double x) {
+    const double a = magnitude_of(x);
+    const double square = a * a;
+    return copy_sign(log_core<base_e>::of_more(a + square / (1 + sqrt(1 + square))), x);
+  }
 
  private:
   template <class Ball>
@@ -89,6 +104,8 @@ struct acosh64 {
   REPDL_HD static Ball formula(double x) {
     return logarithm_1p(argument(number<Ball>(x)));
   }
+  static constexpr double near_error = 0x1p-48;
+  REPDL_HD static double near(double x) { return log_core<base_e>::of_more((x - 1) + sqrt((x - 1) * (x + 1))); }
 
  private:
   template <class Ball>
@@ -122,6 +139,11 @@ struct atanh64 {
   REPDL_HD static Ball formula(double x) {
     const Ball r = of_magnitude<Ball>(magnitude_of(x));
     return x < 0 ? negated(r) : r;
+  }
+  static constexpr double near_error = 0x1p-48;
+  REPDL_HD static double near(double x) {
+    const double a = magnitude_of(x);
+    return copy_sign(0.5 * log_core<base_e>::of_more(2 * a / (1 - a)), x);
   }
 
  private:

@@ -134,6 +134,13 @@ struct log_core {
       return fast_two_sum(r.head, muladd(after_first<T>(r.f), square, muladd(Base::c1, r.f, r.tail)));
     }
   }
+
+  // log(1 + x), x > -1 of binary64.
+  REPDL_HD static double of_more(double x) {
+    reduced r = reduce(1.0 + x);
+    r.f = magnitude_of(x) < 0.125 ? x : r.f;
+    return sum(r).hi;
+  }
 };
 
 // RN_T(v), v = log(x - pole) for x > pole; -inf at the pole and NaN below it.

@@ -1,6 +1,9 @@
 // The distribution function of the normal distribution, Phi(x) = erfc(-x / sqrt 2) / 2.
 //
 // Transcendental for x != 0 (Siegel): no midpoints.
+//
+// Narrower formats, u = 2^-53: z = |x| / sqrt 2 within 1.6 u, cut down to 10.125, erfc z / 2 by error_function.hpp, within 15.5 u; z counts |z (erfc z)' / erfc z| <= 2 z^2 +
+// 1.2 < 207 times, and z^2 there is rounded, 103 u: 450 u in all, less than 2^-44.1, and less of 1 - erfc z / 2.
 #pragma once
 
 #include "librepdl/ops/elementwise/binary64.hpp"
@@ -59,6 +62,11 @@ struct ndtr64 {
   template <class Ball>
   REPDL_HD static Ball formula(double x) {
     return normal_distribution<limbs_of_ball<Ball>>(x);
+  }
+  static constexpr double near_error = 0x1p-44;
+  REPDL_HD static double near(double x) {
+    const double tail = 0.5 * erfc_core::eval(within(magnitude_of(x) * dd_inverse_root_2.hi, 0, 10.125));
+    return x < 0 ? tail : 1 - tail;
   }
 };
 template <>

@@ -8,6 +8,11 @@
 // 1 has |x| bits: a number up to 53 of them, a midpoint of 54, where the result is 2^54 or -1. 10^x - 1 is a number up to x = 15 and a midpoint at 16; beyond, and for x
 // < 0, it has too many bits. Of narrower formats likewise. Balls of whole numbers are exact, and decide all of these. The logarithms are rational where 1 + x is a power
 // of 2, or of 10, and then whole.
+//
+// Narrower formats, u = 2^-53:
+//   10^x = e^t, 10^x - 1 and 2^x - 1 = e^t - 1, with t = x ln 10 or x ln 2 within 1.6 u of itself, |t| <= 106: by expm1.hpp and exp.hpp, 5.5 u. t counts |t| times in e^t, and
+//   |t| e^t / |e^t - 1| <= 1 + |t| times in e^t - 1. x is cut down to where the result is beyond 2^129, below 2^-151, or next to -1: 177 u in all.
+//   The logarithms by log_core (logarithm.hpp), of 1 + x, exact for |x| >= 1/8 or, for x > 2^29, within u of itself, 2^-57 of its logarithm; 5 u.
 #pragma once
 
 #include "librepdl/ops/elementwise/expm1.hpp"
@@ -70,6 +75,8 @@ struct exp10_64 {
   REPDL_HD static Ball formula(double x) {
     return power_ball<10, Ball>(x);
   }
+  static constexpr double near_error = 0x1p-45;
+  REPDL_HD static double near(double x) { return exp_core::eval(within(x, -46, 40) * dd_ln10.hi); }
 };
 template <>
 struct body<ops::exp10> : by_binary64<exp10_64> {};
@@ -102,6 +109,8 @@ struct exp2m1_64 {
   REPDL_HD static Ball formula(double x) {
     return power_ball<2, Ball>(x) - number<Ball>(1.0);
   }
+  static constexpr double near_error = 0x1p-45;
+  REPDL_HD static double near(double x) { return expm1_core::eval(within(x, -54, 130) * dd_ln2.hi); }
 };
 template <>
 struct body<ops::exp2m1> : by_binary64<exp2m1_64> {};
@@ -131,6 +140,8 @@ struct exp10m1_64 {
   REPDL_HD static Ball formula(double x) {
     return power_ball<10, Ball>(x) - number<Ball>(1.0);
   }
+  static constexpr double near_error = 0x1p-45;
+  REPDL_HD static double near(double x) { return expm1_core::eval(within(x, -17, 40) * dd_ln10.hi); }
 };
 template <>
 struct body<ops::exp10m1> : by_binary64<exp10m1_64> {};
@@ -167,6 +178,8 @@ struct logarithm_of_more64 {
   REPDL_HD static Ball formula(double x) {
     return logarithm_1p(number<Ball>(x)) / (base == 2 ? ln2<Ball>() : ln10<Ball>());
   }
+  static constexpr double near_error = 0x1p-49;
+  REPDL_HD static double near(double x) { return log_core<std::conditional_t<base == 2, base_2, base_10>>::of_more(x); }
 };
 template <>
 struct body<ops::log2p1> : by_binary64<logarithm_of_more64<2>> {};
