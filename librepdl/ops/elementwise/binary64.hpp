@@ -73,16 +73,16 @@ struct by_formula {
   }
 };
 
-// f16, bf16 and binary32 of a formula D of one operand, by binary64: of plain x the finite D::near(x), whose error and two roundings more, u of itself each, are less
-// than D::near_error of itself; of others any number. What is not plain is rounded as it is: it is exact, or a constant that is next to no midpoint.
+// f16, bf16 and binary32 of a formula D of one operand, by binary64: D::near(x), of their numbers and infinities, plain or not, is the value within D::near_error of itself,
+// with room for two roundings more, u of itself each; infinities, NaN and zeros are the value's. A value that is a number of the format is decided: it alone
+// is not on the border between two results.
 template <class D>
 struct by_binary64 {
   template <class T>
   REPDL_HD static decided_value<T> eval(T x) {
     const double v = widen(x);
-    const bool plain = D::plain(v);
-    const double r = plain ? D::near(v) : D::special(v);
-    return certify_as<T>(r, plain ? D::near_error * magnitude_of(r) : 0.0);
+    const double r = v == v ? D::near(v) : v;
+    return certify_between<T>(r * (1 - D::near_error), r * (1 + D::near_error));
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T x, int last_tier_bits) {
@@ -106,7 +106,7 @@ struct by_binary64 {
     return r;
   }
 };
-// x, at least low and at most high; of NaN one of the two.
+// x, but at least low and at most high.
 REPDL_HD double within(double x, double low, double high) {
   const double y = x < high ? x : high;
   return y > low ? y : low;

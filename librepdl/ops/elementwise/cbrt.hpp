@@ -62,7 +62,7 @@ struct cbrt64 {
   static constexpr double near_error = 0x1p-47;
   REPDL_HD static double near(double x) {
     const approximate_root<double> r = approximate(x);
-    return copy_sign(r.y * power_of(r.j), x);
+    return is_finite_not_zero(x) ? copy_sign(r.y * power_of(r.j), x) : x;
   }
   template <class Ball>
   REPDL_HD static Ball formula(double x) {

@@ -59,14 +59,15 @@ REPDL_HD Ball circular_pi_of(R x, bool sine) {
   }
 }
 
-// The same in binary64, of numbers of the narrower formats that are not whole.
+// The same in binary64, of numbers of the narrower formats, of which those from 2^24 on are even. A zero of sin has the sign of x, of cos it is +0.
 template <bool Sine>
 REPDL_HD double near_circular_pi(double x) {
   using circular = circular_core<Sine ? 0 : 1>;
   const double y = magnitude_of(x) < 0x1p24 ? x : 0;
   const double t = (Sine ? y : y + 0.5) + circular::shifter;
   const double k = Sine ? t - circular::shifter : (t - circular::shifter) - 0.5;
-  return circular::with_parity(circular::sine((y - k) * (2 * dd_half_pi.hi)), t);
+  const double r = circular::with_parity(circular::sine((y - k) * (2 * dd_half_pi.hi)), t);
+  return Sine ? (r == 0 ? copy_sign(r, x) : r) : r + 0.0;
 }
 
 template <bool Sine>
@@ -99,7 +100,9 @@ struct circular_pi64 {
     return circular_pi_of<Ball>(x, Sine);
   }
   static constexpr double near_error = 0x1p-41;
-  REPDL_HD static double near(double x) { return near_circular_pi<Sine>(x); }
+  REPDL_HD static double near(double x) {
+    return magnitude_of(x) < infinity ? near_circular_pi<Sine>(x) : nan_of<double>();
+  }
 };
 template <>
 struct body<ops::sinpi> : by_binary64<circular_pi64<true>> {};
@@ -138,7 +141,10 @@ struct tanpi64 {
     return circular_pi_of<Ball>(x, true) / circular_pi_of<Ball>(x, false);
   }
   static constexpr double near_error = 0x1p-40;
-  REPDL_HD static double near(double x) { return near_circular_pi<true>(x) / near_circular_pi<false>(x); }
+  REPDL_HD static double near(double x) {
+    const double r = near_circular_pi<true>(x) / near_circular_pi<false>(x);
+    return magnitude_of(x) < infinity ? r : nan_of<double>();
+  }
 };
 template <>
 struct body<ops::tanpi> : by_binary64<tanpi64> {};
@@ -161,7 +167,11 @@ struct sinc64 {
     return circular_pi_of<Ball>(x, true) / (number<Ball>(x) * scaled(half_pi<Ball>(), 1));
   }
   static constexpr double near_error = 0x1p-41;
-  REPDL_HD static double near(double x) { return near_circular_pi<true>(x) / (x * (2 * dd_half_pi.hi)); }
+  REPDL_HD static double near(double x) {
+    const double r = near_circular_pi<true>(x) / (x * (2 * dd_half_pi.hi));
+    const double end = x == 0 ? 1.0 : nan_of<double>();
+    return (x != 0) & (magnitude_of(x) < infinity) ? r : end;
+  }
 };
 template <>
 struct body<ops::sinc> : by_binary64<sinc64> {};

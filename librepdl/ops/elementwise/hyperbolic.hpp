@@ -121,13 +121,12 @@ struct body<ops::tan> : by_binary64<tan64> {
   REPDL_HD static decided_value<T> eval(T x) {
     const double v = widen(x);
     const double a = magnitude_of(v);
-    const bool plain = tan64::plain(v);
     const bool far = is_far(v);
     const double y = far ? 0.0 : v;
-    const double r = plain ? circular_core<0>::quick(y) / circular_core<1>::quick(y) : tan64::special(v);
+    const double r = circular_core<0>::quick(y) / circular_core<1>::quick(y);  // of infinities NaN
     const double rests = a < 1.5 ? 0.0 : 0x1p-66;
     const double off = 0x1p-40 * magnitude_of(r) + rests * (1 + r * r) + (far ? infinity : 0.0);
-    return certify_as<T>(r, plain ? off : 0.0);
+    return certify_as<T>(r, off);
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T x, int last_tier_bits) {

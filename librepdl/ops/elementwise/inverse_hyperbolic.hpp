@@ -68,7 +68,8 @@ struct asinh64 {
   REPDL_HD static double near(double x) {
     const double a = magnitude_of(x);
     const double square = a * a;
-    return copy_sign(log_core<base_e>::of_more(a + square / (1 + sqrt(1 + square))), x);
+    const double r = log_core<base_e>::of_more(a + square / (1 + sqrt(1 + square)));
+    return a < infinity ? copy_sign(r, x) : x;
   }
 
  private:
@@ -105,7 +106,11 @@ struct acosh64 {
     return logarithm_1p(argument(number<Ball>(x)));
   }
   static constexpr double near_error = 0x1p-48;
-  REPDL_HD static double near(double x) { return log_core<base_e>::of_more((x - 1) + sqrt((x - 1) * (x + 1))); }
+  REPDL_HD static double near(double x) {
+    const double r = log_core<base_e>::of_more((x - 1) + sqrt((x - 1) * (x + 1)));
+    const double end = x > 1 ? infinity : nan_of<double>();
+    return (x >= 1) & (x < infinity) ? r : end;
+  }
 
  private:
   template <class Ball>
@@ -143,7 +148,9 @@ struct atanh64 {
   static constexpr double near_error = 0x1p-48;
   REPDL_HD static double near(double x) {
     const double a = magnitude_of(x);
-    return copy_sign(0.5 * log_core<base_e>::of_more(2 * a / (1 - a)), x);
+    const double r = 0.5 * log_core<base_e>::of_more(2 * a / (1 - a));
+    const double end = a == 1 ? infinity : nan_of<double>();
+    return copy_sign(a < 1 ? r : end, x);
   }
 
  private:

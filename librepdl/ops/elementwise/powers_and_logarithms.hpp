@@ -110,7 +110,7 @@ struct exp2m1_64 {
     return power_ball<2, Ball>(x) - number<Ball>(1.0);
   }
   static constexpr double near_error = 0x1p-45;
-  REPDL_HD static double near(double x) { return expm1_core::eval(within(x, -54, 130) * dd_ln2.hi); }
+  REPDL_HD static double near(double x) { return copy_sign(expm1_core::eval(within(x, -54, 130) * dd_ln2.hi), x); }
 };
 template <>
 struct body<ops::exp2m1> : by_binary64<exp2m1_64> {};
@@ -141,7 +141,7 @@ struct exp10m1_64 {
     return power_ball<10, Ball>(x) - number<Ball>(1.0);
   }
   static constexpr double near_error = 0x1p-45;
-  REPDL_HD static double near(double x) { return expm1_core::eval(within(x, -17, 40) * dd_ln10.hi); }
+  REPDL_HD static double near(double x) { return copy_sign(expm1_core::eval(within(x, -17, 40) * dd_ln10.hi), x); }
 };
 template <>
 struct body<ops::exp10m1> : by_binary64<exp10m1_64> {};
@@ -179,7 +179,11 @@ struct logarithm_of_more64 {
     return logarithm_1p(number<Ball>(x)) / (base == 2 ? ln2<Ball>() : ln10<Ball>());
   }
   static constexpr double near_error = 0x1p-49;
-  REPDL_HD static double near(double x) { return log_core<std::conditional_t<base == 2, base_2, base_10>>::of_more(x); }
+  REPDL_HD static double near(double x) {
+    const double r = log_core<std::conditional_t<base == 2, base_2, base_10>>::of_more(x);
+    const double end = x < -1 ? nan_of<double>() : infinity;
+    return copy_sign((x > -1) & (x < infinity) ? r : end, x);
+  }
 };
 template <>
 struct body<ops::log2p1> : by_binary64<logarithm_of_more64<2>> {};
