@@ -192,6 +192,21 @@ const row rows[] = {
      }},
     {"sin_backward", 2, [](const ball* x, const double*) { return x[0] * cos(x[1]); }},
     {"cos_backward", 2, [](const ball* x, const double*) { return -x[0] * sin(x[1]); }},
+    {"tan_backward", 2, [](const ball* x, const double*) { return x[0] * (one + x[1] * x[1]); }},
+    {"asin_backward", 2, [](const ball* x, const double*) { return x[0] / sqrt((one - x[1]) * (one + x[1])); }},
+    {"acos_backward", 2, [](const ball* x, const double*) { return -x[0] / sqrt((one - x[1]) * (one + x[1])); }},
+    {"atan_backward", 2, [](const ball* x, const double*) { return x[0] / (one + x[1] * x[1]); }},
+    {"sinh_backward", 2, [](const ball* x, const double*) { return x[0] * (exp(x[1]) + exp(-x[1])) * one_half; }},
+    {"cosh_backward", 2, [](const ball* x, const double*) { return x[0] * (exp(x[1]) - exp(-x[1])) * one_half; }},
+    {"asinh_backward", 2, [](const ball* x, const double*) { return x[0] / sqrt(one + x[1] * x[1]); }},
+    {"acosh_backward", 2,
+     [](const ball* x, const double*) {
+       return x[1].v > 1 ? x[0] / sqrt((x[1] - one) * (x[1] + one)) : ball{0, never};
+     }},
+    {"atanh_backward", 2,
+     [](const ball* x, const double*) {
+       return std::fabs(x[1].v) < 1 ? x[0] / ((one - x[1]) * (one + x[1])) : ball{0, never};
+     }},
     {"erf_backward", 2, [](const ball* x, const double*) { return x[0] * bell(x[1]); }},
     {"erfc_backward", 2, [](const ball* x, const double*) { return -x[0] * bell(x[1]); }},
     {"silu_backward", 2, [](const ball* x, const double*) { return x[0] * silu_slope(x[1]); }},

@@ -6,7 +6,7 @@
 //   ball<L>       a dyadic expression is exact at some level, and rounded there, ties included; an irrational one is no
 //                 midpoint, and some level decides
 //   quotient<L>   N / D
-//   root<L>       sqrt(N / D), N >= 0, D > 0
+//   root<L>       sqrt(N / D) or -sqrt(N / D), N >= 0, D > 0
 //   beside<L>     a value, and an exact part: value = part + rest, the rest not 0 and of a known sign
 //
 // A ball that does not decide leaves one border m between two neighbours of the format, mostly. On which side of m the value
@@ -32,6 +32,7 @@ struct quotient {
 template <int L>
 struct root {
   ball<L> numerator, denominator;
+  bool negative = false;
 };
 template <int L>
 struct beside {
@@ -149,8 +150,9 @@ REPDL_HD_CALL int side_of(const quotient<L>& f, const ball<L>& m) {
   return sign != 2 && f.denominator.middle.negative != 0 ? -sign : sign;
 }
 template <int L>
-REPDL_HD_CALL int side_of(const root<L>& f, const ball<L>& m) {  // m > 0
-  return sign_of(f.numerator - m * m * f.denominator);
+REPDL_HD_CALL int side_of(const root<L>& f, const ball<L>& m) {  // m of the same sign
+  const int sign = sign_of(f.numerator - m * m * f.denominator);
+  return sign != 2 && f.negative ? -sign : sign;
 }
 template <int L>
 REPDL_HD_CALL int side_of(const beside<L>& f, const ball<L>& m) {
@@ -167,7 +169,8 @@ REPDL_HD ball<L> enclosure(const quotient<L>& f) {
 }
 template <int L>
 REPDL_HD ball<L> enclosure(const root<L>& f) {
-  return square_root(f.numerator / f.denominator);
+  const ball<L> r = square_root(f.numerator / f.denominator);
+  return f.negative ? negated(r) : r;
 }
 template <int L>
 REPDL_HD const ball<L>& enclosure(const beside<L>& f) {

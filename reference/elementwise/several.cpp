@@ -640,6 +640,26 @@ mpq_class power(const mpq_class& x, long n) {
   return n < 0 ? 1 / r : r;
 }
 
+/// g / sqrt(square), at a zero of it as at +0; NaN below.
+std::uint64_t over_root(dtype t, const node& g, const node& square, outcome* where) {
+  if (square.nan() || square.negative) return round(t, not_a_number(), where);
+  if (square.infinite() || square.zero()) return round(t, g / square, where);
+  if (!regular(g)) return round(t, g, where);
+  mpq_class root = square.q;
+  if (take_root(root, 2)) return round(t, exactly(g.q / root), where);
+  return decide(
+      t, [&](mpfr_prec_t p) { return interval(p, g.q) / sqrt(interval(p, square.q)); },
+      where);  // irrational: no midpoint
+}
+/// g / sqrt(x^2 + one), one = 1 or -1. |x| > 2^400: |g / x| (1 - one / (2 x^2)), and g / x is a midpoint or further from one than 2^-200 of itself.
+std::uint64_t over_root_beside(dtype t, const node& g, const node& x, int one, outcome* where) {
+  if (regular(g) && x.finite() && abs(x.q) > power_of_two(400)) {
+    const mpq_class q = g.q / abs(x.q);
+    return round_beside(t, q * (1 - one * power_of_two(-700)), q, where);
+  }
+  return over_root(t, g, x * x + exactly(one), where);
+}
+
 }  // namespace
 
 std::uint64_t located_log2_backward(dtype t, patterns in, doubles, outcome* where) {
@@ -692,6 +712,60 @@ std::uint64_t located_cos_backward(dtype t, patterns in, doubles, outcome* where
       t, [&](mpfr_prec_t p) { return interval(p, -g.q) * factor(p); }, where);
 }
 
+std::uint64_t located_tan_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node y = of(t, in[1]);
+  return round(t, of(t, in[0]) * (exactly(1) + y * y), where);
+}
+std::uint64_t located_atan_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node x = of(t, in[1]);
+  return round(t, of(t, in[0]) / (exactly(1) + x * x), where);
+}
+std::uint64_t located_atanh_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node d = exactly(1) + -(of(t, in[1]) * of(t, in[1]));
+  return round(t, d.negative ? not_a_number() : of(t, in[0]) / d, where);
+}
+std::uint64_t located_asin_backward(dtype t, patterns in, doubles, outcome* where) {
+  return over_root(t, of(t, in[0]), exactly(1) + -(of(t, in[1]) * of(t, in[1])), where);
+}
+std::uint64_t located_acos_backward(dtype t, patterns in, doubles, outcome* where) {
+  return over_root(t, -of(t, in[0]), exactly(1) + -(of(t, in[1]) * of(t, in[1])), where);
+}
+std::uint64_t located_asinh_backward(dtype t, patterns in, doubles, outcome* where) {
+  return over_root_beside(t, of(t, in[0]), of(t, in[1]), 1, where);
+}
+std::uint64_t located_acosh_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node x = of(t, in[1]);
+  return over_root_beside(t, of(t, in[0]), x.positive() ? x : not_a_number(), -1, where);
+}
+std::uint64_t located_sinh_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  if (!regular(g) || !x.finite()) return round(t, g * (x.finite() ? exactly(1) : x * x), where);
+  if (x.zero()) return round(t, g, where);
+  if (abs(x.q) > 3000) return round(t, exactly(g.q * power_of_two(4000)), where);
+  if (abs(x.q) < power_of_two(-100)) return round_beside(t, g.q * (1 + power_of_two(-200)), g.q, where);
+  return decide(
+      t,
+      [&](mpfr_prec_t p) {
+        const interval e = exp(interval(p, x.q));
+        return interval(p, g.q / 2) * (e + interval(p, mpq_class(1)) / e);
+      },
+      where);
+}
+std::uint64_t located_cosh_backward(dtype t, patterns in, doubles, outcome* where) {
+  const node g = of(t, in[0]), x = of(t, in[1]);
+  const node product = g * x;
+  if (!regular(g) || !x.finite() || x.zero()) return round(t, product, where);
+  if (abs(x.q) > 3000) return round(t, exactly(product.q * power_of_two(4000)), where);
+  // g x has 106 bits, from 2^-2148 on.
+  if (abs(x.q) < power_of_two(-400)) return round_beside(t, product.q * (1 + power_of_two(-1500)), product.q, where);
+  return decide(
+      t,
+      [&](mpfr_prec_t p) {
+        const interval e = exp(interval(p, x.q));
+        return interval(p, g.q / 2) * (e - interval(p, mpq_class(1)) / e);
+      },
+      where);
+}
 std::uint64_t located_erf_backward(dtype t, patterns in, doubles, outcome* where) {
   return bell(t, of(t, in[0]), of(t, in[1]), where);
 }

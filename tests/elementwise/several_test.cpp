@@ -518,6 +518,10 @@ TEST_CASE("several: gradients of logarithms and exponentials") {
 TEST_CASE("several: gradients of sin, cos, erf, erfc") {
   check_operations<ops::sin_backward, ops::cos_backward, ops::erf_backward, ops::erfc_backward>(60);
 }
+TEST_CASE("several: gradients of tan, sinh, cosh and of inverses") {
+  check_operations<ops::tan_backward, ops::asin_backward, ops::acos_backward, ops::atan_backward, ops::sinh_backward,
+                   ops::cosh_backward, ops::asinh_backward, ops::acosh_backward, ops::atanh_backward>(60);
+}
 TEST_CASE("several: gradients of pow") { check_operations<ops::pow_backward_x, ops::pow_backward_y>(90); }
 
 namespace {

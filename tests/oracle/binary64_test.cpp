@@ -278,6 +278,14 @@ const formula formulas[] = {
     {"logaddexp2_backward",
      [](const precise* x, const double*) { return x[0] / (call<mpfr_exp2>(x[2] - x[1]) + 1.0); }},
     {"sin_backward", [](const precise* x, const double*) { return x[0] * call<mpfr_cos>(x[1]); }},
+    {"sinh_backward", [](const precise* x, const double*) { return x[0] * call<mpfr_cosh>(x[1]); }},
+    {"cosh_backward", [](const precise* x, const double*) { return x[0] * call<mpfr_sinh>(x[1]); }},
+    {"tan_backward", [](const precise* x, const double*) { return x[0] * (x[1] * x[1] + 1.0); }},
+    {"asin_backward", [](const precise* x, const double*) { return x[0] / root((precise(1) - x[1]) * (x[1] + 1.0)); }},
+    {"acosh_backward",
+     [](const precise* x, const double*) {
+       return mpfr_sgn(x[1].v) > 0 ? x[0] / root((x[1] - 1.0) * (x[1] + 1.0)) : call<mpfr_log>(precise(-1));
+     }},
     {"cos_backward", [](const precise* x, const double*) { return -x[0] * call<mpfr_sin>(x[1]); }},
     {"erf_backward", [](const precise* x, const double*) { return x[0] * exp(-(x[1] * x[1])) * 2.0 / root(pi()); }},
     {"erfc_backward", [](const precise* x, const double*) { return -x[0] * exp(-(x[1] * x[1])) * 2.0 / root(pi()); }},

@@ -544,5 +544,23 @@ void tanpi(context& ctx, const_tensor_view x, tensor_view out);
 void sinc(context& ctx, const_tensor_view x, tensor_view out);
 /// out = Phi(x) = (1 + erf(x / sqrt 2)) / 2; f16, bf16, f32, f64
 void ndtr(context& ctx, const_tensor_view x, tensor_view out);
+/// out = g * (1 + y^2); f16, bf16, f32, f64
+void tan_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
+/// out = g / sqrt(1 - x^2); f16, bf16, f32, f64
+void asin_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = -g / sqrt(1 - x^2); f16, bf16, f32, f64
+void acos_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g / (1 + x^2); f16, bf16, f32, f64
+void atan_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g cosh x; f16, bf16, f32, f64
+void sinh_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g sinh x; f16, bf16, f32, f64
+void cosh_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g / sqrt(x^2 + 1); f16, bf16, f32, f64
+void asinh_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g / sqrt(x^2 - 1); f16, bf16, f32, f64
+void acosh_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = g / (1 - x^2); f16, bf16, f32, f64
+void atanh_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl

@@ -2286,6 +2286,132 @@ template <one_of<f16, bf16, float, double> T>
 T ndtr(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { ndtr(ctx, detail::number_view(x), out); });
 }
+inline tensor tan_backward(const operand& g, const operand& y) {
+  detail::returning_call c("tan_backward", {g, y});
+  tan_backward(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+template <class G, class Y>
+requires with_number<G, Y> void tan_backward(context& ctx, const G& g, const Y& y, tensor_view out) {
+  const detail::operand_views in(ctx, "tan_backward", {g, y});
+  tan_backward(ctx, in[0], in[1], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T tan_backward(T g, T y) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { tan_backward(ctx, detail::number_view(g), detail::number_view(y), out); });
+}
+inline tensor asin_backward(const operand& g, const operand& x) {
+  detail::returning_call c("asin_backward", {g, x});
+  asin_backward(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+template <class G, class X>
+requires with_number<G, X> void asin_backward(context& ctx, const G& g, const X& x, tensor_view out) {
+  const detail::operand_views in(ctx, "asin_backward", {g, x});
+  asin_backward(ctx, in[0], in[1], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T asin_backward(T g, T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { asin_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
+}
+inline tensor acos_backward(const operand& g, const operand& x) {
+  detail::returning_call c("acos_backward", {g, x});
+  acos_backward(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+template <class G, class X>
+requires with_number<G, X> void acos_backward(context& ctx, const G& g, const X& x, tensor_view out) {
+  const detail::operand_views in(ctx, "acos_backward", {g, x});
+  acos_backward(ctx, in[0], in[1], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T acos_backward(T g, T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { acos_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
+}
+inline tensor atan_backward(const operand& g, const operand& x) {
+  detail::returning_call c("atan_backward", {g, x});
+  atan_backward(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+template <class G, class X>
+requires with_number<G, X> void atan_backward(context& ctx, const G& g, const X& x, tensor_view out) {
+  const detail::operand_views in(ctx, "atan_backward", {g, x});
+  atan_backward(ctx, in[0], in[1], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T atan_backward(T g, T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { atan_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
+}
+inline tensor sinh_backward(const operand& g, const operand& x) {
+  detail::returning_call c("sinh_backward", {g, x});
+  sinh_backward(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+template <class G, class X>
+requires with_number<G, X> void sinh_backward(context& ctx, const G& g, const X& x, tensor_view out) {
+  const detail::operand_views in(ctx, "sinh_backward", {g, x});
+  sinh_backward(ctx, in[0], in[1], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T sinh_backward(T g, T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { sinh_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
+}
+inline tensor cosh_backward(const operand& g, const operand& x) {
+  detail::returning_call c("cosh_backward", {g, x});
+  cosh_backward(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+template <class G, class X>
+requires with_number<G, X> void cosh_backward(context& ctx, const G& g, const X& x, tensor_view out) {
+  const detail::operand_views in(ctx, "cosh_backward", {g, x});
+  cosh_backward(ctx, in[0], in[1], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T cosh_backward(T g, T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { cosh_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
+}
+inline tensor asinh_backward(const operand& g, const operand& x) {
+  detail::returning_call c("asinh_backward", {g, x});
+  asinh_backward(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+template <class G, class X>
+requires with_number<G, X> void asinh_backward(context& ctx, const G& g, const X& x, tensor_view out) {
+  const detail::operand_views in(ctx, "asinh_backward", {g, x});
+  asinh_backward(ctx, in[0], in[1], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T asinh_backward(T g, T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { asinh_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
+}
+inline tensor acosh_backward(const operand& g, const operand& x) {
+  detail::returning_call c("acosh_backward", {g, x});
+  acosh_backward(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+template <class G, class X>
+requires with_number<G, X> void acosh_backward(context& ctx, const G& g, const X& x, tensor_view out) {
+  const detail::operand_views in(ctx, "acosh_backward", {g, x});
+  acosh_backward(ctx, in[0], in[1], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T acosh_backward(T g, T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { acosh_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
+}
+inline tensor atanh_backward(const operand& g, const operand& x) {
+  detail::returning_call c("atanh_backward", {g, x});
+  atanh_backward(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+template <class G, class X>
+requires with_number<G, X> void atanh_backward(context& ctx, const G& g, const X& x, tensor_view out) {
+  const detail::operand_views in(ctx, "atanh_backward", {g, x});
+  atanh_backward(ctx, in[0], in[1], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T atanh_backward(T g, T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { atanh_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
+}
 inline tensor convert(const operand& x, dtype type, const convert_options& options = {}) {
   tensor out = detail::tensor_for(detail::context_of("convert", {x}), "convert", {type, x.view().shape()});
   convert(*out.handle(), x.view(), out, options);

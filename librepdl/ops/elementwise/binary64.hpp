@@ -73,35 +73,49 @@ struct by_formula {
   }
 };
 
-// f16, bf16 and binary32 of a formula D of one operand, by binary64: D::near(x), of their numbers and infinities, plain or not, is the value within D::near_error of itself,
+// f16, bf16 and binary32 of a formula D of one operand or two, by binary64: D::near(x...), of their numbers and infinities, plain or not, is the value within D::near_error of itself,
 // with room for two roundings more, u of itself each; infinities, NaN and zeros are the value's. A value that is a number of the format is decided: it alone
 // is not on the border between two results.
 template <class D>
 struct by_binary64 {
   template <class T>
   REPDL_HD static decided_value<T> eval(T x) {
-    const double v = widen(x);
-    const double r = v == v ? D::near(v) : v;
-    return certify_between<T>(r * (1 - D::near_error), r * (1 + D::near_error));
+    return round_near<T>(widen(x));
+  }
+  template <class T>
+  REPDL_HD static decided_value<T> eval(T x, T y) {
+    return round_near<T>(widen(x), widen(y));
   }
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T x, int last_tier_bits) {
     const lanes_together lanes;
-    const decided_value<T> r = by_balls(x, last_tier_bits);
+    const decided_value<T> r = by_balls<T>(last_tier_bits, widen(x));
+    lanes.meet();
+    return r;
+  }
+  template <class T>
+  REPDL_HD_CALL static decided_value<T> exact(T x, T y, int last_tier_bits) {
+    const lanes_together lanes;
+    const decided_value<T> r = by_balls<T>(last_tier_bits, widen(x), widen(y));
     lanes.meet();
     return r;
   }
 
  protected:
+  template <class T, class... V>
+  REPDL_HD static decided_value<T> round_near(V... v) {
+    const bool numbers = (static_cast<int>(v == v) & ...) != 0;
+    const double r = numbers ? D::near(v...) : double_of(format<double>::nan);
+    return certify_between<T>(r * (1 - D::near_error), r * (1 + D::near_error));
+  }
   // The caller has lanes_together.
-  template <class T>
-  REPDL_HD static decided_value<T> by_balls(T x, int last_tier_bits) {
-    const double v = widen(x);
-    decided_value<T> r{narrow<T>(v), false};
-    if (D::plain(v)) {
-      r = decide_by_balls<T>([&]<class Ball>() { return ball_of<Ball, D>(v); }, last_tier_bits);
+  template <class T, class... V>
+  REPDL_HD static decided_value<T> by_balls(int last_tier_bits, V... v) {
+    decided_value<T> r{narrow<T>(0.0), false};
+    if (D::plain(v...)) {
+      r = decide_by_balls<T>([&]<class Ball>() { return ball_of<Ball, D>(v...); }, last_tier_bits);
     } else {
-      r = {narrow<T>(D::special(v)), true};
+      r = {narrow<T>(D::special(v...)), true};
     }
     return r;
   }

@@ -136,7 +136,7 @@ struct body<ops::tan> : by_binary64<tan64> {
       const double v = circular_core<0>::careful(widen_to_float(x)) / circular_core<1>::careful(widen_to_float(x));
       r = certify_as<T>(v, 0x1p-49 * magnitude_of(v));
     }
-    if (!r.decided) r = by_balls(x, last_tier_bits);
+    if (!r.decided) r = by_balls<T>(last_tier_bits, widen(x));
     lanes.meet();
     return r;
   }
