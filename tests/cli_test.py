@@ -790,6 +790,17 @@ class Elementwise(Case):
             check("logaddexp2_backward", (g, x, y), lambda g, x, y: g / (1 + ((y - x) * ln2).exp()))
             check("sin_backward", (g, x), lambda g, x: g * sine(x, 0))
             check("cos_backward", (g, x), lambda g, x: -g * sine(x, 1))
+            inside = [rounded(F(r.randrange(-999, 1000), 1000), t) for _ in g]
+            beyond = [rounded(1 + F(r.randrange(1, 9000), 1000), t) for _ in g]
+            check("tan_backward", (g, x), lambda g, y: g * (1 + y * y))
+            check("sinh_backward", (g, x), lambda g, x: g * (x.exp() + (-x).exp()) / 2)
+            check("cosh_backward", (g, x), lambda g, x: g * (x.exp() - (-x).exp()) / 2)
+            check("asin_backward", (g, inside), lambda g, x: g / (1 - x * x).sqrt())
+            check("acos_backward", (g, inside), lambda g, x: -g / (1 - x * x).sqrt())
+            check("atan_backward", (g, x), lambda g, x: g / (1 + x * x))
+            check("asinh_backward", (g, x), lambda g, x: g / (x * x + 1).sqrt())
+            check("acosh_backward", (g, beyond), lambda g, x: g / (x * x - 1).sqrt())
+            check("atanh_backward", (g, inside), lambda g, x: g / (1 - x * x))
             check("erf_backward", (g, x), lambda g, x: 2 * g / pi.sqrt() * (-x * x).exp())
             check("erfc_backward", (g, x), lambda g, x: -2 * g / pi.sqrt() * (-x * x).exp())
             check("pow_backward_x", (g, positive, y), lambda g, x, y: g * y * ((y - 1) * x.ln()).exp())
