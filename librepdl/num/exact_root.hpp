@@ -47,7 +47,8 @@ REPDL_HD void add(fixed_point<Lsb, Words>& to, const number_product& p) {
 }
 // to += p s, likewise of every word.
 template <int ToLsb, int ToWords, int Lsb, int Words>
-REPDL_HD_CALL void add_multiple(fixed_point<ToLsb, ToWords>& to, const fixed_point<Lsb, Words>& s, const number_product& p) {
+REPDL_HD_CALL void add_multiple(fixed_point<ToLsb, ToWords>& to, const fixed_point<Lsb, Words>& s,
+                                const number_product& p) {
   const bool is_negative = s.negative();
   std::uint64_t carry = is_negative ? 1 : 0;
   for (int i = 0; i < Words; ++i) {

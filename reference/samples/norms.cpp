@@ -227,9 +227,7 @@ class norm_maker {
     Word& x = middle == place_.end() ? row[below(n_)] : row[index(middle - place_.begin())];
     x = middle != place_.end() ? t_.pattern(negative, 1, e) : negative ? x + 1 : x - 1;
   }
-  Word of_integer(std::int64_t m, int e) const {
-    return t_.pattern(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e);
-  }
+  Word of_integer(std::int64_t m, int e) const { return t_.pattern(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e); }
 
   /// A number and a few ulp; of an even length, half of them lie an odd number of ulp above the others: the mean is a midpoint.
   row_patterns spread_row() {
@@ -299,7 +297,8 @@ class norm_maker {
       uint128 m = (static_cast<uint128>((uint64_t{1} << p) - 1 - w_.below(3)) * z.denominator << p) / z.numerator;
       int exponent = t_.f.emax - 2 * p + 1 - z.twos;
       for (; m >> p != 0; m >>= 1) ++exponent;
-      if (z.denominator < 1 << 15 && exponent <= t_.f.emax - p + 1) weight = t_.pattern(turned, static_cast<uint64_t>(m), exponent);
+      if (z.denominator < 1 << 15 && exponent <= t_.f.emax - p + 1)
+        weight = t_.pattern(turned, static_cast<uint64_t>(m), exponent);
       return;
     }
     uint64_t odd = c_ == near_ties ? 1 + 2 * w_.below(4) : odd_of(w_.between(1, std::min(8, p - 5)), w_);

@@ -110,7 +110,8 @@ class gradient_maker {
     rstd_ = centred_ ? 3 : 2;
     for (size k = 0; k < shapes.size(); ++k) {
       const bool is_statistic = k >= 2 && k <= rstd_;
-      all_.push_back(shapes[k] == absent_shape ? array::none() : array(is_statistic ? statistic_.type : type, shapes[k]));
+      all_.push_back(shapes[k] == absent_shape ? array::none()
+                                               : array(is_statistic ? statistic_.type : type, shapes[k]));
     }
     has_weight_ = all_.size() > rstd_ + 1 && !all_.back().absent();
     make_weights();
@@ -253,7 +254,8 @@ class gradient_maker {
                by_term = near && other != a && other != b && w_.flip();
     std::vector<int64> t(n_), d(n_);
     for (size i = 0; i < n_; ++i) {
-      const int64 m = few ? w_.between(0, few_) : (int64{5} << (t_.p - 3)) + static_cast<int64>(number_below(uint64_t{1} << (t_.p - 2)));
+      const int64 m = few ? w_.between(0, few_)
+                          : (int64{5} << (t_.p - 3)) + static_cast<int64>(number_below(uint64_t{1} << (t_.p - 2)));
       t[i] = i % 2 == 0 ? m : -m;
       d[i] = w_.below(8) == 0 ? w_.between(-3, 3) : w_.between(-1, 1);
     }

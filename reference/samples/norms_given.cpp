@@ -42,7 +42,8 @@ class given_maker {
     const size first = op == "batch_norm_inference_backward" || op == "batch_norm_running" || lead_ == 0 ? 1 : 2;
     for (size k = 0; k < shapes.size(); ++k) {
       const bool is_statistic = k >= first && k < first + (op == "batch_norm_inference_backward" ? 1 : 2);
-      all_.push_back(shapes[k] == absent_shape ? array::none() : array(is_statistic ? statistic_.type : type, shapes[k]));
+      all_.push_back(shapes[k] == absent_shape ? array::none()
+                                               : array(is_statistic ? statistic_.type : type, shapes[k]));
     }
     momentum_ = exponent_of_power(attribute_or(attrs, "momentum", 0.1));
     eps_ = attribute_or(attrs, "eps", 1e-5);
@@ -68,12 +69,11 @@ class given_maker {
   Word number_of(std::int64_t m, int e) const { return rounded(t_, m, e); }
   Word statistic_of(std::int64_t m, int e) const { return rounded(statistic_, m, e); }
   /// Draws of as many bits as a pattern has.
-  uint64_t number_below(uint64_t n) {
-    return sizeof(Word) == 8 ? w_.next64() % n : w_.below(static_cast<uint32_t>(n));
-  }
+  uint64_t number_below(uint64_t n) { return sizeof(Word) == 8 ? w_.next64() % n : w_.below(static_cast<uint32_t>(n)); }
   std::int64_t between_large(int least) {  // and 2^(p - 4)
     if (sizeof(Word) == 4) return w_.between(least, 1 << (t_.p - 4));
-    return least + static_cast<std::int64_t>(w_.next64() % ((uint64_t{1} << (t_.p - 4)) - static_cast<uint64_t>(least)));
+    return least +
+           static_cast<std::int64_t>(w_.next64() % ((uint64_t{1} << (t_.p - 4)) - static_cast<uint64_t>(least)));
   }
   /// Exponents of units, within what binary16 has.
   int between(int least, int most, int least_of_f16, int most_of_f16) {
@@ -107,7 +107,8 @@ class given_maker {
     const bool near = c_ == near_ties && k > 1;
     const auto n = static_cast<std::int64_t>(n_);
     const bool odd = n % 2 != 0;
-    const int e = near ? between(statistic_.f.ulp_min(), -60, -24, -14) : between(-40, 20, -14, 4), most = t_.p > 11 ? 500 : std::min(500, 1 << (t_.p - 3));
+    const int e = near ? between(statistic_.f.ulp_min(), -60, -24, -14) : between(-40, 20, -14, 4),
+              most = t_.p > 11 ? 500 : std::min(500, 1 << (t_.p - 3));
     std::int64_t c = near ? w_.between(0, 1) : 1 + 2 * w_.between(-most, most), a = 1 + w_.between(0, 30);
     if (c_ == cancelling) c = ((std::int64_t{1} << k) - 1) * w_.between(-7, 7);
     if (!odd) a = (n - 1) * (n < 400 ? a : 1);
@@ -276,8 +277,7 @@ class given_maker {
     }
     if (tiny && n_ > 2) all_[0].set(place(r, 2), t_.tiny(w_.flip(), statistic_.f.ulp_min()));
     const std::int64_t large =
-        c_ == narrow_lattice ? 1
-                             : (std::int64_t{1} << (t_.p - 3)) + between_large(t_.p < 24 ? 1 : 1 << 12);
+        c_ == narrow_lattice ? 1 : (std::int64_t{1} << (t_.p - 3)) + between_large(t_.p < 24 ? 1 : 1 << 12);
     all_[0].set(place(r, 0), t_.pattern(false, 8, 0) ^ sign);
     all_[1].set(place(r, 0), number_of(own + s * large, e));
   }

@@ -185,8 +185,7 @@ class wide_rows {
     // Those of the row.
     void write_results(tally& count) noexcept {
       for (int k = first_result; k < first_result + Rule::results; ++k) {
-        if (rows_.p_.out[k] != nullptr)
-          static_cast<double*>(rows_.p_.out[k])[at_.out[k]] = output(nullptr, k, count);
+        if (rows_.p_.out[k] != nullptr) static_cast<double*>(rows_.p_.out[k])[at_.out[k]] = output(nullptr, k, count);
       }
     }
 

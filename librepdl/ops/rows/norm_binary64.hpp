@@ -132,7 +132,7 @@ REPDL_HD decided64 round_mean(const wide_norm_sums<true>& s, std::int64_t n) {
 // V of exact sums; of rms_norm without S.
 template <bool Centred>
 REPDL_HD_CALL void add_spread(root_quotient::quotient_term& v, const exact_norm_sums<Centred>& s, std::int64_t n,
-                                double eps) {
+                              double eps) {
   const auto count = static_cast<std::uint64_t>(n);
   add_multiple(v, s.second, product_of(count));
   if constexpr (Centred) subtract_square(v, s.first);
@@ -370,8 +370,7 @@ struct wide_norm_gradient_rule : row_rule<Op> {
   }
 };
 template <>
-struct wide_rule<ops::op_id::layer_norm_backward>
-    : wide_norm_gradient_rule<ops::op_id::layer_norm_backward, true> {};
+struct wide_rule<ops::op_id::layer_norm_backward> : wide_norm_gradient_rule<ops::op_id::layer_norm_backward, true> {};
 template <>
 struct wide_rule<ops::op_id::rms_norm_backward> : wide_norm_gradient_rule<ops::op_id::rms_norm_backward, false> {};
 
@@ -426,8 +425,7 @@ template <>
 struct wide_rule<ops::op_id::layer_norm_weight_backward>
     : wide_norm_weight_rule<ops::op_id::layer_norm_weight_backward> {};
 template <>
-struct wide_rule<ops::op_id::rms_norm_weight_backward>
-    : wide_norm_weight_rule<ops::op_id::rms_norm_weight_backward> {};
+struct wide_rule<ops::op_id::rms_norm_weight_backward> : wide_norm_weight_rule<ops::op_id::rms_norm_weight_backward> {};
 
 // ----------------------------------------------------------------------------------------------------- given statistics
 
