@@ -30,12 +30,12 @@ REPDL_HD wide64 wide_of(double x) { return arithmetic<wide64>::number(x); }
 REPDL_HD wide64 nothing_known() { return {{0.0, 0.0}, infinity}; }
 
 // a b. Of a product below 2^-900 two_prod loses less than 2^-1071, each of the four roundings of low parts 2^-1074 or less; of the error's own
-// products each that underflows less than 2^-1074. A zero times a number is 0.
+// products each that underflows less than 2^-1074. A zero times a number of which something is known is 0.
 REPDL_HD wide64 product_of_any(const wide64& a, const wide64& b) {
   wide64 p = a;
   multiply_by(p, b);
   const double m = magnitude_of(p.value.hi);
-  if (!(m <= 0x1p960)) return nothing_known();
+  if (!(m <= 0x1p960) || !(p.error < infinity)) return nothing_known();
   if (is_zero(a) || is_zero(b)) return wide_of(0.0);
   const bool is_rounded = a.error != 0 || b.error != 0 || m < 0x1p-900;
   p.error += is_rounded ? 0x1p-1068 : 0.0;
