@@ -3448,8 +3448,8 @@ def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | 
     """(x - running_mean) / sqrt(running_var + eps) * weight + bias, rounded once.
 
     x: f16 bf16 f32 f64
-    running_mean: x's format or f32
-    running_var: x's format or f32
+    running_mean: f32 f64
+    running_var: f32 f64
     weight: x's format or f32, or None
     bias: x's format or f32, or None
     out: f16 bf16 f32 f64
@@ -3466,7 +3466,7 @@ def batch_norm_inference_backward(g: A, running_var: Any, weight: A | None = Non
     """g * weight / sqrt(running_var + eps), rounded once.
 
     g: f16 bf16 f32 f64
-    running_var: x's format or f32
+    running_var: f32 f64
     weight: x's format or f32, or None
     grad_x: f16 bf16 f32 f64
     axis: the channels, as batch_norm_inference's
@@ -3483,8 +3483,8 @@ def batch_norm_inference_weight_backward(g: A, x: A, running_mean: Any, running_
 
     g: f16 bf16 f32 f64
     x: f16 bf16 f32 f64
-    running_mean: x's format or f32
-    running_var: x's format or f32
+    running_mean: f32 f64
+    running_var: f32 f64
     grad_weight: f16 bf16 f32 f64
     axis: the channels, as batch_norm_inference's
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
