@@ -63,9 +63,10 @@ REPDL_HD_CALL void add_multiple(fixed_point<ToLsb, ToWords>& to, const fixed_poi
     }
   }
 }
-// to -= s^2.
+// to -= a^2.
 template <int Lsb, int ToWords, int Words>
-REPDL_HD_CALL void subtract_square(fixed_point<2 * Lsb, ToWords>& to, fixed_point<Lsb, Words> s) {
+REPDL_HD_CALL void subtract_square(fixed_point<2 * Lsb, ToWords>& to, const fixed_point<Lsb, Words>& a) {
+  fixed_point<Lsb, Words> s = a;
   if (s.negative()) s.negate();
   for (int i = 0; i < Words; ++i) {
     for (int k = 0; s.word(i) != 0 && k < Words; ++k) {

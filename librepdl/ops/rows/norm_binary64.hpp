@@ -150,13 +150,22 @@ struct wide_norm_rule : row_rule<Op> {
   // y of a z of which only the sign matters, or that is NaN.
   REPDL_HD static decided64 of_sign(const wide_row_given& o, double z, const double* x) {
     const double y = z * x[1];
-    return known_number(canonical(o.biased ? (y + x[2]) + 0.0 : y));
+    if constexpr (Centred) {
+      if (o.biased) return known_number(canonical((y + x[2]) + 0.0));
+    }
+    return known_number(canonical(y));
+  }
+  REPDL_HD static double bias_of(const wide_row_given& o, const double* x) {
+    if constexpr (Centred) {
+      if (o.biased) return x[2];
+    }
+    return 0.0;
   }
   REPDL_HD static double sign_or_zero(int sign, double x) {
     return sign != 0 ? static_cast<double>(sign) : Centred ? 0.0 : x;
   }
   REPDL_HD static bool are_factors(const wide_row_given& o, const double* x) {
-    return x[1] != 0 && is_finite(x[1]) && (!o.biased || is_finite(x[2]));
+    return x[1] != 0 && is_finite(x[1]) && is_finite(bias_of(o, x));
   }
 
   template <class A>
@@ -174,7 +183,7 @@ struct wide_norm_rule : row_rule<Op> {
       const int sign = sign_in(d);
       if (sign == 2) return {0.0, false};
       if (sign == 0 || !are_factors(o, x)) return of_sign(o, sign_or_zero(sign, x[0]), x);
-      return round_over_root(product_of_any(d, x[1]), v, o.biased ? x[2] : 0.0);
+      return round_over_root(product_of_any(d, x[1]), v, bias_of(o, x));
     } else {
       if (s.special.any()) {
         return known_number(is_mean ? s.special.template value<double>() : double_of(format<double>::nan));
@@ -196,7 +205,7 @@ struct wide_norm_rule : row_rule<Op> {
       if (sign == 0 || !are_factors(o, x)) return of_sign(o, sign_or_zero(sign, x[0]), x);
       add_multiple(r.numerator, deviation, x[1]);
       r.split_sign();
-      r.b = o.biased ? x[2] : 0.0;
+      r.b = bias_of(o, x);
       return known_number(r.round());
     }
   }
