@@ -1618,6 +1618,17 @@ class Structured(Case):
         self.check("rms_norm_weight_backward", [g, x, rstd], ("f32", (2,), [0, four]))
         self.check("group_norm_weight_backward", of_groups, to_weight)
         self.check("batch_norm_weight_backward", [g, x, mean, rstd], ("f32", (1,), [four | minus]), "--attr", "axis=0")
+        # In f64, whose statistics are f64, too: fractions of whole significands.
+        r, n = random.Random(43), 7
+        g, x, w, (mean, rstd) = ([rounded(F(r.randrange(-1 << 60, 1 << 60), 1 << r.randrange(50, 70)), "f64") for _ in range(k)]
+                                 for k in (n, n, n, 2))
+        t = [value(a, "f64") * value(b, "f64") for a, b in zip(g, w)]
+        h = [(value(a, "f64") - value(mean, "f64")) * value(rstd, "f64") for a in x]
+        of_t, of_th = sum(t) / n, sum(a * b for a, b in zip(t, h)) / n
+        given = [(g, [1, n], "f64"), (x, [1, n], "f64"), ([mean], [1], "f64"), ([rstd], [1], "f64")]
+        self.check("layer_norm_backward", [*given, (w, [n], "f64")],
+                   ("f64", (1, n), [rounded(value(rstd, "f64") * (a - of_t - b * of_th), "f64") for a, b in zip(t, h)]))
+        self.check("layer_norm_weight_backward", given, ("f64", (n,), [rounded(value(a, "f64") * b, "f64") for a, b in zip(g, h)]))
 
     def test_norms_with_given_statistics(self):
         half, one, two, three, four, six = 0x3F000000, 0x3F800000, 0x40000000, 0x40400000, 0x40800000, 0x40C00000

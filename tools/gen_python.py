@@ -191,7 +191,7 @@ class Operation:
 
     def has_own_format(self, operand):
         """Weights, biases and running statistics of norms."""
-        own = operand["name"].startswith("running_") and len(operand["types"]) > 1
+        own = operand["name"].startswith("running_") and len(operand["types"]) > 2
         return self.family == "norm" and (own or operand in self.row["inputs"] and operand["optional"])
 
     @property

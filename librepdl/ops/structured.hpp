@@ -270,12 +270,12 @@ struct cross_entropy_probabilities_backward : operation<op_id::cross_entropy_pro
   static constexpr operand out[] = {{"grad_logits", NARROW}};
 };
 
-// Norms: of a row's mean m and variance v, both exact. The statistics are outputs that may be absent, binary32 whatever x is.
+// Norms: of a row's mean m and variance v, both exact. The statistics are outputs that may be absent, binary32, beside f64 f64.
 template <op_id Id, class Attrs>
 struct norm_of_rows : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"x", NARROW}, along("weight"), along("bias")};
-  static constexpr operand out[] = {{"out", NARROW}, {"mean", F32, true}, {"rstd", F32, true}};
+  static constexpr operand in[] = {{"x", FLOATS}, along("weight", FLOATS), along("bias", FLOATS)};
+  static constexpr operand out[] = {{"out", FLOATS}, {"mean", STATES, true}, {"rstd", STATES, true}};
 };
 struct layer_norm : norm_of_rows<op_id::layer_norm, layer_norm_options> {
   static constexpr std::string_view formula =
@@ -285,8 +285,8 @@ struct rms_norm : operation<op_id::rms_norm> {
   static constexpr std::string_view formula =
       "x / sqrt(q + eps) * weight, q the mean of x^2 over the axes; 1 / sqrt(q + eps)";
   using attrs = rms_norm_options;
-  static constexpr operand in[] = {{"x", NARROW}, along("weight")};
-  static constexpr operand out[] = {{"out", NARROW}, {"rstd", F32, true}};
+  static constexpr operand in[] = {{"x", FLOATS}, along("weight", FLOATS)};
+  static constexpr operand out[] = {{"out", FLOATS}, {"rstd", STATES, true}};
 };
 struct group_norm : norm_of_rows<op_id::group_norm, group_norm_options> {
   static constexpr std::string_view formula =
@@ -302,14 +302,14 @@ template <op_id Id, class Attrs>
 struct norm_gradient : operation<Id> {
   using attrs = Attrs;
   static constexpr operand in[] = {
-      {"g", NARROW}, {"x", NARROW}, {"mean", F32}, {"rstd", F32}, {"weight", NARROW, true}};
-  static constexpr operand out[] = {{"grad_x", NARROW}};
+      {"g", FLOATS}, {"x", FLOATS}, {"mean", STATES}, {"rstd", STATES}, {"weight", FLOATS, true}};
+  static constexpr operand out[] = {{"grad_x", FLOATS}};
 };
 template <op_id Id, class Attrs>
 struct norm_weight_gradient : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"mean", F32}, {"rstd", F32}};
-  static constexpr operand out[] = {{"grad_weight", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"x", FLOATS}, {"mean", STATES}, {"rstd", STATES}};
+  static constexpr operand out[] = {{"grad_weight", FLOATS}};
 };
 struct layer_norm_backward : norm_gradient<op_id::layer_norm_backward, layer_norm_backward_options> {
   static constexpr std::string_view formula =
@@ -319,8 +319,8 @@ struct rms_norm_backward : operation<op_id::rms_norm_backward> {
   static constexpr std::string_view formula =
       "rstd * (t - h * (sum of t * h) / n) over the axes, t = g * weight, h = x * rstd";
   using attrs = layer_norm_backward_options;
-  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"rstd", F32}, {"weight", NARROW, true}};
-  static constexpr operand out[] = {{"grad_x", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"x", FLOATS}, {"rstd", STATES}, {"weight", FLOATS, true}};
+  static constexpr operand out[] = {{"grad_x", FLOATS}};
 };
 struct group_norm_backward : norm_gradient<op_id::group_norm_backward, group_norm_backward_options> {
   static constexpr std::string_view formula = "as layer_norm_backward, over a group of channels of a sample";
@@ -335,8 +335,8 @@ struct layer_norm_weight_backward
 struct rms_norm_weight_backward : operation<op_id::rms_norm_weight_backward> {
   static constexpr std::string_view formula = "sum of g * x * rstd over all that share the weight";
   using attrs = layer_norm_backward_options;
-  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"rstd", F32}};
-  static constexpr operand out[] = {{"grad_weight", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"x", FLOATS}, {"rstd", STATES}};
+  static constexpr operand out[] = {{"grad_weight", FLOATS}};
 };
 struct group_norm_weight_backward
     : norm_weight_gradient<op_id::group_norm_weight_backward, group_norm_backward_options> {
@@ -353,39 +353,39 @@ struct batch_norm_running : operation<op_id::batch_norm_running> {
       "as batch_norm, of a batch of n elements a channel; running_mean' = (1 - momentum) running_mean + momentum m, "
       "running_var' = (1 - momentum) running_var + momentum v n / (n - 1)";
   using attrs = batch_norm_running_options;
-  static constexpr operand in[] = {{"x", NARROW},
-                                   {"running_mean", NARROW, false, extent::along},
-                                   {"running_var", NARROW, false, extent::along},
-                                   along("weight"),
-                                   along("bias")};
-  static constexpr operand out[] = {{"out", NARROW},
-                                    {"mean", F32, true},
-                                    {"rstd", F32, true},
-                                    {"running_mean", NARROW, true},
-                                    {"running_var", NARROW, true}};
+  static constexpr operand in[] = {{"x", FLOATS},
+                                   {"running_mean", FLOATS, false, extent::along},
+                                   {"running_var", FLOATS, false, extent::along},
+                                   along("weight", FLOATS),
+                                   along("bias", FLOATS)};
+  static constexpr operand out[] = {{"out", FLOATS},
+                                    {"mean", STATES, true},
+                                    {"rstd", STATES, true},
+                                    {"running_mean", FLOATS, true},
+                                    {"running_var", FLOATS, true}};
 };
 struct batch_norm_inference : operation<op_id::batch_norm_inference> {
   static constexpr std::string_view formula = "(x - running_mean) / sqrt(running_var + eps) * weight + bias";
   using attrs = batch_norm_options;
-  static constexpr operand in[] = {{"x", NARROW},
-                                   {"running_mean", F32, false, extent::along},
-                                   {"running_var", F32, false, extent::along},
-                                   along("weight"),
-                                   along("bias")};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {{"x", FLOATS},
+                                   {"running_mean", STATES, false, extent::along},
+                                   {"running_var", STATES, false, extent::along},
+                                   along("weight", FLOATS),
+                                   along("bias", FLOATS)};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 struct batch_norm_inference_backward : operation<op_id::batch_norm_inference_backward> {
   static constexpr std::string_view formula = "g * weight / sqrt(running_var + eps)";
   using attrs = batch_norm_inference_backward_options;
-  static constexpr operand in[] = {{"g", NARROW}, {"running_var", F32}, {"weight", NARROW, true}};
-  static constexpr operand out[] = {{"grad_x", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"running_var", STATES}, {"weight", FLOATS, true}};
+  static constexpr operand out[] = {{"grad_x", FLOATS}};
 };
 struct batch_norm_inference_weight_backward : operation<op_id::batch_norm_inference_weight_backward> {
   static constexpr std::string_view formula =
       "(sum of g * (x - running_mean) over a channel) / sqrt(running_var + eps)";
   using attrs = batch_norm_inference_backward_options;
-  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}, {"running_mean", F32}, {"running_var", F32}};
-  static constexpr operand out[] = {{"grad_weight", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"x", FLOATS}, {"running_mean", STATES}, {"running_var", STATES}};
+  static constexpr operand out[] = {{"grad_weight", FLOATS}};
 };
 
 // The operands of sgd and adamw are one group per tensor: p0 g0 v0 p1 g1 v1 ..., the outputs likewise. Parameters and gradients have

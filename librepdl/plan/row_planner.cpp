@@ -265,18 +265,27 @@ norm_role role_of(std::string_view name) {
   return name == "mean" || name == "rstd" ? norm_role::of_row : norm_role::of_x;
 }
 
-// Operands in pairs, each pair of one format, x's or f32: weight and bias, running_mean and running_var. Of an operand the number of
+// Operands in pairs, each pair of one format, x's or f32, beside f64 f64: weight and bias, running_mean and running_var. Of an operand the number of
 // its pair, 0: of none.
 int pair_of(std::string_view name) {
   return name == "weight" || name == "bias" ? 1 : name.starts_with("running_") ? 2 : 0;
 }
 void check_pair(std::string_view op, std::string_view name, const const_tensor_view& v, const ops::operand& other,
                 const const_tensor_view& others) {
-  const bool is_second = pair_of(other.name) != 0;
-  if (v.type() == others.type() || (v.type() == dtype::f32 && !is_second)) return;
+  const bool may_differ = pair_of(other.name) == 0 && ops::state_format(others.type()) == dtype::f32;
+  if (v.type() == others.type() || (v.type() == dtype::f32 && may_differ)) return;
   fail(error_site::operand_dtype, op, name,
        std::string(name_of(others.type())) + ", as " + std::string(other.name) +
-           (is_second || others.type() == dtype::f32 ? "" : ", or f32"),
+           (may_differ && others.type() != dtype::f32 ? ", or f32" : ""),
+       name_of(v.type()));
+}
+// Statistics of rows: f32, beside f64 f64.
+void check_statistic(std::string_view op, std::string_view name, const const_tensor_view& v, const ops::operand& lead,
+                     const const_tensor_view& x) {
+  const dtype expected = ops::state_format(x.type());
+  if (v.type() == expected) return;
+  fail(error_site::operand_dtype, op, name,
+       std::string(name_of(expected)) + ", beside " + std::string(name_of(x.type())) + " " + std::string(lead.name),
        name_of(v.type()));
 }
 
@@ -361,7 +370,9 @@ specs infer_norm(std::string_view op, std::span<const ops::operand> in, std::spa
       std::size_t& first = first_of_pair[pair];
       check_pair(op, name, x[i], in[first], x[first]);
       first = i;
-    } else if (role_of(name) != norm_role::of_row) {
+    } else if (role_of(name) == norm_role::of_row) {
+      check_statistic(op, name, x[i], in[0], x[0]);
+    } else {
       check_format(op, name, x[i], in[0].name, x[0]);
     }
     if (x[i].shape() == shape_of(name)) continue;
@@ -372,7 +383,7 @@ specs infer_norm(std::string_view op, std::span<const ops::operand> in, std::spa
   for (const ops::operand& o : out) {
     const bool of_row = role_of(o.name) == norm_role::of_row;
     const std::size_t like = o.name.starts_with("running_") ? first_of_pair[pair_of(o.name)] : 0;
-    all.push_back({of_row ? dtype::f32 : x[like].type(), shape_of(o.name)});
+    all.push_back({of_row ? ops::state_format(x[0].type()) : x[like].type(), shape_of(o.name)});
   }
   return all;
 }

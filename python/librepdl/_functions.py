@@ -3325,10 +3325,10 @@ def layer_norm(x: A, weight: A | None = None, bias: A | None = None, axis: Ints 
         out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
     """(x - m) / sqrt(v + eps) * weight + bias, m and v the mean and variance over the axes; m; 1 / sqrt(v + eps), rounded once.
 
-    x: f16 bf16 f32
+    x: f16 bf16 f32 f64
     weight: x's format or f32, or None
     bias: x's format or f32, or None
-    out: f16 bf16 f32
+    out: f16 bf16 f32 f64
     axis: the axes that are normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
@@ -3349,9 +3349,9 @@ def rms_norm(x: A, eps: float, weight: A | None = None, axis: Ints = -1, *, out:
         statistics: bool = False) -> Any:
     """x / sqrt(q + eps) * weight, q the mean of x^2 over the axes; 1 / sqrt(q + eps), rounded once.
 
-    x: f16 bf16 f32
+    x: f16 bf16 f32 f64
     weight: x's format or f32, or None
-    out: f16 bf16 f32
+    out: f16 bf16 f32 f64
     axis: the axes that are normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     statistics: return rstd as well, in a tuple; out is then one too, of arrays or None
@@ -3372,10 +3372,10 @@ def group_norm(x: A, weight: A | None = None, bias: A | None = None, groups: int
         out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
     """as layer_norm, over a group of channels (axis 1) of a sample (axis 0); weight and bias per channel, rounded once.
 
-    x: f16 bf16 f32
+    x: f16 bf16 f32 f64
     weight: x's format or f32, or None
     bias: x's format or f32, or None
-    out: f16 bf16 f32
+    out: f16 bf16 f32 f64
     groups: divides the channels, axis 1
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
@@ -3396,10 +3396,10 @@ def batch_norm(x: A, weight: A | None = None, bias: A | None = None, axis: int =
         out: A | Sequence[A | None] | None = None, statistics: bool = False) -> Any:
     """as layer_norm, over all but one axis, along which weight and bias lie: training, rounded once.
 
-    x: f16 bf16 f32
+    x: f16 bf16 f32 f64
     weight: x's format or f32, or None
     bias: x's format or f32, or None
-    out: f16 bf16 f32
+    out: f16 bf16 f32 f64
     axis: the channels; every other axis is normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
@@ -3412,12 +3412,12 @@ def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
         out: A | None = None) -> A:
     """rstd * (t - (sum of t) / n - h * (sum of t * h) / n) over the axes, t = g * weight, h = (x - mean) * rstd, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    mean: f32
-    rstd: f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    mean: f32 f64
+    rstd: f32 f64
     weight: x's format or f32, or None
-    grad_x: f16 bf16 f32
+    grad_x: f16 bf16 f32 f64
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3428,11 +3428,11 @@ def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
 def rms_norm_backward(g: A, x: A, rstd: Any, weight: A | None = None, axis: Ints = -1, *, out: A | None = None) -> A:
     """rstd * (t - h * (sum of t * h) / n) over the axes, t = g * weight, h = x * rstd, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    rstd: f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    rstd: f32 f64
     weight: x's format or f32, or None
-    grad_x: f16 bf16 f32
+    grad_x: f16 bf16 f32 f64
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3444,12 +3444,12 @@ def group_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
         out: A | None = None) -> A:
     """as layer_norm_backward, over a group of channels of a sample, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    mean: f32
-    rstd: f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    mean: f32 f64
+    rstd: f32 f64
     weight: x's format or f32, or None
-    grad_x: f16 bf16 f32
+    grad_x: f16 bf16 f32 f64
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3461,12 +3461,12 @@ def batch_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
         out: A | None = None) -> A:
     """as layer_norm_backward, over all but one axis: training, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    mean: f32
-    rstd: f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    mean: f32 f64
+    rstd: f32 f64
     weight: x's format or f32, or None
-    grad_x: f16 bf16 f32
+    grad_x: f16 bf16 f32 f64
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3477,11 +3477,11 @@ def batch_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
 def layer_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: Ints = -1, *, out: A | None = None) -> A:
     """sum of g * (x - mean) * rstd over all that share the weight, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    mean: f32
-    rstd: f32
-    grad_weight: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    mean: f32 f64
+    rstd: f32 f64
+    grad_weight: f16 bf16 f32 f64
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3492,10 +3492,10 @@ def layer_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: Ints = -1
 def rms_norm_weight_backward(g: A, x: A, rstd: Any, axis: Ints = -1, *, out: A | None = None) -> A:
     """sum of g * x * rstd over all that share the weight, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    rstd: f32
-    grad_weight: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    rstd: f32 f64
+    grad_weight: f16 bf16 f32 f64
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3506,11 +3506,11 @@ def rms_norm_weight_backward(g: A, x: A, rstd: Any, axis: Ints = -1, *, out: A |
 def group_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, groups: int = 1, *, out: A | None = None) -> A:
     """sum of g * (x - mean) * rstd over all that share the weight, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    mean: f32
-    rstd: f32
-    grad_weight: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    mean: f32 f64
+    rstd: f32 f64
+    grad_weight: f16 bf16 f32 f64
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3521,11 +3521,11 @@ def group_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, groups: int = 1
 def batch_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: int = 1, *, out: A | None = None) -> A:
     """sum of g * (x - mean) * rstd over all that share the weight, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    mean: f32
-    rstd: f32
-    grad_weight: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    mean: f32 f64
+    rstd: f32 f64
+    grad_weight: f16 bf16 f32 f64
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3548,12 +3548,12 @@ def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None =
         statistics: bool = False) -> Any:
     """as batch_norm, of a batch of n elements a channel; running_mean' = (1 - momentum) running_mean + momentum m, running_var' = (1 - momentum) running_var + momentum v n / (n - 1), rounded once.
 
-    x: f16 bf16 f32
+    x: f16 bf16 f32 f64
     running_mean: x's format or f32
     running_var: x's format or f32
     weight: x's format or f32, or None
     bias: x's format or f32, or None
-    out: f16 bf16 f32
+    out: f16 bf16 f32 f64
     axis: the channels; every other axis is normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     momentum: the batch's weight, 0 or in [2^-200, 1]; exactly this double, and so is 1 - momentum
@@ -3567,12 +3567,12 @@ def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | 
         axis: int = 1, eps: float = 1e-05, *, out: A | None = None) -> A:
     """(x - running_mean) / sqrt(running_var + eps) * weight + bias, rounded once.
 
-    x: f16 bf16 f32
-    running_mean: f32
-    running_var: f32
+    x: f16 bf16 f32 f64
+    running_mean: f32 f64
+    running_var: f32 f64
     weight: x's format or f32, or None
     bias: x's format or f32, or None
-    out: f16 bf16 f32
+    out: f16 bf16 f32 f64
     axis: the channels; every other axis is normalised over
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3585,10 +3585,10 @@ def batch_norm_inference_backward(g: A, running_var: Any, weight: A | None = Non
         *, out: A | None = None) -> A:
     """g * weight / sqrt(running_var + eps), rounded once.
 
-    g: f16 bf16 f32
-    running_var: f32
+    g: f16 bf16 f32 f64
+    running_var: f32 f64
     weight: x's format or f32, or None
-    grad_x: f16 bf16 f32
+    grad_x: f16 bf16 f32 f64
     axis: the channels, as batch_norm_inference's
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3601,11 +3601,11 @@ def batch_norm_inference_weight_backward(g: A, x: A, running_mean: Any, running_
         eps: float = 1e-05, *, out: A | None = None) -> A:
     """(sum of g * (x - running_mean) over a channel) / sqrt(running_var + eps), rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    running_mean: f32
-    running_var: f32
-    grad_weight: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    running_mean: f32 f64
+    running_var: f32 f64
+    grad_weight: f16 bf16 f32 f64
     axis: the channels, as batch_norm_inference's
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.

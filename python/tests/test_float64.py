@@ -13,9 +13,6 @@ from registry import ROWS
 WITHOUT = set("""
     erfinv conv2d conv2d_grad_input conv2d_grad_weight conv2d_grad_bias
     cross_entropy cross_entropy_backward cross_entropy_probabilities cross_entropy_probabilities_backward
-    layer_norm layer_norm_backward layer_norm_weight_backward rms_norm rms_norm_backward rms_norm_weight_backward
-    group_norm group_norm_backward group_norm_weight_backward batch_norm batch_norm_backward batch_norm_weight_backward
-    batch_norm_running batch_norm_inference batch_norm_inference_backward batch_norm_inference_weight_backward
     max_pool2d max_pool2d_with_indices max_pool2d_backward avg_pool2d avg_pool2d_backward adaptive_avg_pool2d adaptive_avg_pool2d_backward
     adaptive_max_pool2d adaptive_max_pool2d_with_indices adaptive_max_pool2d_backward upsample_nearest2d upsample_nearest2d_backward
     index_add scatter_add embedding_backward multinomial dropout dropout_backward
@@ -45,6 +42,12 @@ def call(row, convert):
     if row["name"].startswith("nll_loss"):  # at targets, the classes of two rows
         two = {"targets": np.int64([0, 1]), "x": x.reshape(2, 2), "weight": x[:2], "g": x[:2], "total_weight": np.asarray(x[0])}
         return function(*(convert(two[i["name"]]) for i in row["inputs"]), reduction="none")
+    if "norm" in row["name"] and row["family"] == "norm":  # of two rows
+        statistics = x[:2].reshape(2, 1) if row["name"].startswith("group") else x[:2]
+        two = {"x": x.reshape(2, 2), "g": x.reshape(2, 2), "mean": statistics, "rstd": statistics}
+        result = function(**{i["name"]: convert(two.get(i["name"], x[:2])) for i in row["inputs"]},
+                          **({"eps": 0.5} if row["name"] == "rms_norm" else {}))
+        return result[0] if isinstance(result, tuple) else result
     if row["name"] == "matmul":
         x = x.reshape(2, 2)
     operands = [convert(x < 0.5 if i["types"] == ["bool"] else x) for i in row["inputs"]]

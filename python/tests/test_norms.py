@@ -76,6 +76,30 @@ def test_rows_of_float16():
         librepdl.softmax_backward(same, same.astype(np.float32))
 
 
+def test_rows_of_float64():
+    """One rounding of the formula, and of the statistics, which are float64, too; far from 0 as well."""
+    g = np.random.default_rng(64)
+    x, weight, bias = 1e9 + g.standard_normal((7, 12)), g.standard_normal(12), g.standard_normal(12)
+    out, mean, rstd = librepdl.layer_norm(x, weight, bias, eps=EPS, statistics=True)
+    assert out.dtype == mean.dtype == rstd.dtype == np.float64
+    for row, y, m, r in zip(x.tolist(), out.tolist(), mean.tolist(), rstd.tolist(), strict=True):
+        v = [fractions.Fraction(a) for a in row]
+        exact_m = sum(v) / 12
+        d = sum((a - exact_m) ** 2 for a in v) / 12 + fractions.Fraction(EPS)
+        with decimal.localcontext() as context:
+            context.prec = 200
+            exact_r = fractions.Fraction(1 / (decimal.Decimal(d.numerator) / decimal.Decimal(d.denominator)).sqrt())
+        assert (m, r) == (float(exact_m), float(exact_r))
+        wb = zip(v, map(fractions.Fraction, weight.tolist()), map(fractions.Fraction, bias.tolist()), strict=True)
+        assert y == [float((a - exact_m) * exact_r * w + b) for a, w, b in wb]
+    gradient = librepdl.layer_norm_backward(out, x, mean, rstd, weight)
+    exact = [fractions.Fraction(a) for a in (*out[0], *x[0], mean[0], rstd[0])]
+    t = [a * fractions.Fraction(w) for a, w in zip(exact[:12], weight.tolist(), strict=True)]
+    h = [(a - exact[24]) * exact[25] for a in exact[12:24]]
+    of_t, of_th = sum(t) / 12, sum(a * b for a, b in zip(t, h, strict=True)) / 12
+    assert gradient[0].tolist() == [float(exact[25] * (a - of_t - b * of_th)) for a, b in zip(t, h, strict=True)]
+
+
 def test_weights_of_float32():
     """x of float16: one rounding, also where that is next to the middle of two numbers."""
     x = np.array([[1, -1, 1, -1]], np.float16)
@@ -236,7 +260,8 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
     (TypeError, "eps", lambda: librepdl.rms_norm(X)),
     (TypeError, "rms_norm: eps: expected a number, got ndarray", lambda: librepdl.rms_norm(X, X[0])),
     (TypeError, "layer_norm: weight: expected an array", lambda: librepdl.layer_norm(X, "1")),
-    (NotImplementedError, "layer_norm: x: expected f16, bf16 or f32, got f64", lambda: librepdl.layer_norm(X.astype(np.float64))),
+    (NotImplementedError, "layer_norm: weight: expected f64, as x, got f32",
+     lambda: librepdl.layer_norm(X.astype(np.float64), np.ones(X.shape[-1], np.float32))),
     (TypeError, "layer_norm: statistics: expected a bool, got int", lambda: librepdl.layer_norm(X, statistics=1)),
     (TypeError, "layer_norm: out: expected an array .*, got tuple", lambda: librepdl.layer_norm(X, out=(None, None, None))),
     (TypeError, "layer_norm: out: expected a tuple of 3 arrays, got ndarray", lambda: librepdl.layer_norm(X, out=X.copy(), statistics=True)),

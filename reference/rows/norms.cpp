@@ -2,7 +2,7 @@
 //
 // A row's m and v are rational, and so is V = v + eps. Every result is RN(b ± sqrt(q)) with b and q rational: b the bias and
 // q = ((x - m) w)^2 / V, or b = 0 and q = 1 / V. Numbers of binary32 and the middles between two of them are multiples of
-// 2^-150, and b is one, too. So the integer part of sqrt(q) in smaller units, and whether anything is left beside it, decide
+// 2^-150, of binary64 2^-1075, and b is one, too. So the integer part of sqrt(q) in smaller units, and whether anything is left beside it, decide
 // the rounding: both come from an integer square root. No precision is chosen, nothing is approximated.
 #include <stdexcept>
 
@@ -34,47 +34,52 @@ result with_root(const mpq_class& b, bool negative, const mpq_class& q) {
 
 namespace {
 
+/// Of a format of at most 32 bits the same numbers in binary32.
+array in_calculated_format(const array& a) { return a.type == dtype::f64 ? a : widened(a); }
+
 /// A weight or bias, or the number that stands for an absent one.
 struct factor {
   number n;
   mpq_class value;  ///< of a finite one
-  factor(std::uint32_t bits) : n(widen(f32, bits)) {
-    if (n.kind == number_kind::finite) value = rational(f32, bits);
+  factor(dtype t, std::uint64_t bits) : n(widen(t, bits)) {
+    if (n.kind == number_kind::finite) value = rational(t, bits);
   }
   bool is(number_kind k) const { return n.kind == k; }
 };
 
 struct norm_row {
+  dtype type;            ///< of the elements
   bool centred;          ///< all but rms_norm
   bool finite = true;    ///< every element
   mpq_class m, inverse;  ///< the mean or 0; 1 / V, 0 where V = 0
   rounded mean, rstd;
 
-  norm_row(const patterns& x, bool is_centred, const mpq_class& eps) : centred(is_centred) {
-    exact_sum sum, squares;
-    for (const std::uint32_t v : x) {
+  norm_row(dtype t, const std::vector<std::uint64_t>& x, bool is_centred, const mpq_class& eps)
+      : type(t), centred(is_centred) {
+    exact_sum sum(t), squares(t);
+    for (const std::uint64_t v : x) {
       sum.add(v);
       squares.add_product(v, v);
-      const number_kind k = widen(f32, v).kind;
+      const number_kind k = widen(t, v).kind;
       finite = finite && k != number_kind::nan && k != number_kind::infinite;
     }
     const auto n = static_cast<std::int64_t>(x.size());
     mean = {sum.round_mean(n), sum.where(n)};
-    rstd = nan_result()(f32);
+    rstd = nan_result()(t);
     if (!finite || n == 0) return;
-    const mpq_class unit = power_of_two(exact_sum::unit) / mpq_class(static_cast<long>(n));
+    const mpq_class unit = power_of_two(sum.unit_of_sum()) / mpq_class(static_cast<long>(n));
     if (centred) m = mpz_class(sum.value()) * unit;
     const mpq_class v = mpz_class(squares.value()) * unit - m * m + eps;
     if (v != 0) inverse = 1 / v;
-    rstd = (v == 0 ? infinite_result(false) : with_root(0, false, inverse))(f32);
+    rstd = (v == 0 ? infinite_result(false) : with_root(0, false, inverse))(t);
   }
 
-  result element(std::uint32_t x, const factor& weight, const factor* bias) const {
+  result element(std::uint64_t x, const factor& weight, const factor* bias) const {
     using kind = number_kind;
     if (!finite || inverse == 0 || weight.is(kind::nan) || (bias != nullptr && bias->is(kind::nan)))
       return nan_result();
-    const mpq_class d = rational(f32, x) - m;
-    const bool d_negative = d == 0 ? !centred && widen(f32, x).negative : d < 0;
+    const mpq_class d = rational(type, x) - m;
+    const bool d_negative = d == 0 ? !centred && widen(type, x).negative : d < 0;
     const bool negative = d_negative != weight.n.negative;
     if (weight.is(kind::infinite)) {
       if (d == 0 || (bias != nullptr && bias->is(kind::infinite) && bias->n.negative != negative)) return nan_result();
@@ -100,16 +105,19 @@ std::vector<array> norm(std::string_view op, const std::vector<array>& in, const
   for (std::size_t k = 1; k < in.size(); ++k) {
     if (in[k].absent()) continue;
     if (in[k].shape != l.weight) throw std::invalid_argument("reference::norm: shape of a weight");
-    for (const std::uint32_t v : widened(in[k]).patterns()) factors[k - 1].emplace_back(v);
+    const array all = in_calculated_format(in[k]);
+    for (std::size_t i = 0; i < index(all.count()); ++i) factors[k - 1].emplace_back(all.type, all.get(i));
   }
-  const factor one(0x3f800000);
+  const factor one(f32, 0x3f800000);
   const bool has_weight = in.size() > 1 && !in[1].absent(), has_bias = in.size() > 2 && !in[2].absent();
 
-  array out(x.type, x.shape), mean(f32, l.rows.kept_shape), rstd(f32, l.rows.kept_shape);
+  const array v = in_calculated_format(x);
+  array out(x.type, x.shape), mean(v.type, l.rows.kept_shape), rstd(v.type, l.rows.kept_shape);
   outcomes at_out(index(x.count())), at_mean, at_rstd;
-  const patterns v = widened(x).patterns();
   for (std::size_t r = 0; r < l.rows.kept.size(); ++r) {
-    const norm_row row(row_of(v, l.rows, l.rows.kept[r]), centred, rational(eps.value_or(1e-5)));
+    std::vector<std::uint64_t> elements;
+    for (const std::int64_t i : l.rows.reduced) elements.push_back(v.get(index(l.rows.kept[r] + i)));
+    const norm_row row(v.type, elements, centred, rational(eps.value_or(1e-5)));
     mean.set(r, row.mean.bits);
     rstd.set(r, row.rstd.bits);
     at_mean.push_back(row.mean.where);
@@ -118,7 +126,7 @@ std::vector<array> norm(std::string_view op, const std::vector<array>& in, const
       const std::int64_t at = l.rows.kept[r] + l.rows.reduced[i];
       const std::size_t k = l.weight_of(i, at);
       const rounded y =
-          row.element(v[index(at)], has_weight ? factors[0][k] : one, has_bias ? &factors[1][k] : nullptr)(x.type);
+          row.element(v.get(index(at)), has_weight ? factors[0][k] : one, has_bias ? &factors[1][k] : nullptr)(x.type);
       out.set(index(at), y.bits);
       at_out[index(at)] = y.where;
     }

@@ -22,6 +22,7 @@ namespace {
 
 using enum sample_class;
 using std::uint64_t;
+__extension__ using uint128 = unsigned __int128;
 
 /// z of an element: numerator / denominator in lowest terms and without their twos, times 2^twos.
 struct odd_ratio {
@@ -77,7 +78,11 @@ bool has_midpoints(const design& d, bool weight, bool bias) {
   return weight && either([](const odd_ratio& z) { return z.numerator > z.denominator || z.twos < 0; });
 }
 
+/// Of formats of 32 bits or fewer, or of binary64.
+template <class Word>
 class norm_maker {
+  using row_patterns = std::vector<Word>;
+
  public:
   norm_maker(const std::string& op, sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,
              word_stream& w, dtype type)
@@ -90,7 +95,7 @@ class norm_maker {
     const std::vector<uint32_t> first = arrange_places();
     all_.emplace_back(type, shapes[0]);
     for (std::size_t r = 0; r < l_.rows.kept.size(); ++r) {
-      const patterns row = make_row();
+      const row_patterns row = make_row();
       for (std::size_t i = 0; i < n_; ++i) all_[0].set(index(l_.rows.kept[r] + l_.rows.reduced[i]), row[i]);
     }
     for (std::size_t k = 1; k < shapes.size(); ++k) {
@@ -107,6 +112,13 @@ class norm_maker {
 
   bool aims() const { return c_ == ties || c_ == near_ties || c_ == cancelling || c_ == narrow_lattice; }
   uint32_t below(size n) { return w_.below(static_cast<uint32_t>(n)); }
+  /// Draws of as many bits as a pattern has.
+  uint64_t word() { return sizeof(Word) == 8 ? w_.next64() : w_.next(); }
+  uint64_t number_below(uint64_t n) { return sizeof(Word) == 8 ? w_.next64() % n : below(n); }
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    if (sizeof(Word) == 4) return w_.between(static_cast<int>(low), static_cast<int>(high));
+    return low + static_cast<std::int64_t>(w_.next64() % static_cast<uint64_t>(high - low + 1));
+  }
 
   void choose_design() {
     const bool near = c_ == near_ties || c_ == overflow_border;  // also with an eps that is next to nothing
@@ -144,17 +156,17 @@ class norm_maker {
 
   // ---- rows
 
-  patterns make_row() {
+  row_patterns make_row() {
     if (n_ == 0) return {};
     if (design_) return designed_row();
-    if (c_ == cancelling && eps_ != 0 && w_.flip()) return patterns(n_, t_.ordinary(normal_range, w_));
+    if (c_ == cancelling && eps_ != 0 && w_.flip()) return row_patterns(n_, t_.ordinary(normal_range, w_));
     if (c_ == cancelling || ((c_ == ties || c_ == near_ties) && n_ % 2 == 0)) return spread_row();
     if (c_ == exact_gaps) return outlier_row();
     if (c_ == multiplicities) return group_row();
     const bool keep = w_.below(16) == 0, narrow = w_.flip(), constant = w_.below(8) == 0;
     const int shift = t_.type == dtype::f16 ? w_.between(-10, 10) : w_.between(-60, 60);
-    patterns row(n_);
-    for (uint32_t& x : row) {
+    row_patterns row(n_);
+    for (Word& x : row) {
       x = t_.drawn(c_, keep, w_);
       const bool negative = w_.flip();
       if (c_ == normal_range && narrow) x = t_.with_exponent(negative, shift, x);
@@ -166,9 +178,9 @@ class norm_maker {
     return row;
   }
 
-  patterns designed_row() {
+  row_patterns designed_row() {
     const design& d = *design_;
-    uint32_t high = 0, low = 0, middle = 0;
+    Word high = 0, low = 0, middle = 0;
     const bool near = c_ == near_ties || c_ == overflow_border;
     if (eps_ != 0 && near) {  // its square is at least 2^26 eps, at times as far above as can be
       const int last = t_.f.emax - 1, least = exponent_of(eps_) / 2 + (has_bias_ ? t_.p / 2 + 2 : t_.p + 2),
@@ -177,7 +189,7 @@ class norm_maker {
       high = t_.pattern(false, m, w_.between(std::min(least, most), most) - t_.p + 1);
       low = high ^ t_.sign();
     } else if (eps_ != 0) {
-      const std::int64_t c = centred_ && w_.flip() ? w_.between(-(1 << (t_.p - 4)), 1 << (t_.p - 4)) : 0;
+      const std::int64_t far = std::int64_t{1} << (t_.p - 4), c = centred_ && w_.flip() ? between(-far, far) : 0;
       high = of_integer(c + 3, *quarter_ - 2);
       low = of_integer(c - 3, *quarter_ - 2);
     } else if (!centred_ || (near && d.high + d.low < n_)) {
@@ -185,7 +197,8 @@ class norm_maker {
       low = high ^ t_.sign();
     } else if (d.high + d.low < n_) {
       const int most = 1 << std::min(10, t_.p - 4);
-      const std::int64_t c = w_.between((1 << (t_.p - 1)) + most, (1 << t_.p) - most), a = w_.between(1, most - 1);
+      const std::int64_t c = between((std::int64_t{1} << (t_.p - 1)) + most, (std::int64_t{1} << t_.p) - most),
+                         a = w_.between(1, most - 1);
       const int e = t_.type == dtype::f16 ? w_.between(-14, 4) : w_.between(-40, 20);
       high = of_integer(c + a, e);
       low = of_integer(c - a, e);
@@ -195,63 +208,62 @@ class norm_maker {
       high = low + 1 + 2 * w_.below(8);
     } else {
       high = t_.ordinary(normal_range, w_);
-      const uint32_t other = t_.ordinary(w_.flip() && !near ? wide_exponents : normal_range, w_);
+      const Word other = t_.ordinary(w_.flip() && !near ? wide_exponents : normal_range, w_);
       low = t_.finite(other, false) == high ? high ^ t_.sign() : t_.finite(other, false);
-      const uint32_t significand = (1U << (t_.p - 1)) - 1;
+      const Word significand = (Word{1} << (t_.p - 1)) - 1;
       if (near) low = (low & significand) | ((high ^ t_.sign()) & ~significand);
     }
     if (w_.below(4) == 0 && (c_ != cancelling || !has_bias_)) std::swap(high, low);
-    patterns row(n_);
+    row_patterns row(n_);
     for (size i = 0; i < n_; ++i) row[i] = place_[i] > 0 ? high : place_[i] < 0 ? low : middle;
     if (eps_ == 0 && near) disturb(row);
     return row;
   }
   /// Something tiny in the place of a 0, or an ulp.
-  void disturb(patterns& row) {
+  void disturb(row_patterns& row) {
     const auto middle = std::find(place_.begin(), place_.end(), 0);
     const bool negative = w_.flip();
     const int e = t_.type == dtype::f16 ? w_.between(-24, -14) : w_.between(t_.f.ulp_min(), -40);
-    uint32_t& x = middle == place_.end() ? row[below(n_)] : row[index(middle - place_.begin())];
+    Word& x = middle == place_.end() ? row[below(n_)] : row[index(middle - place_.begin())];
     x = middle != place_.end() ? t_.pattern(negative, 1, e) : negative ? x + 1 : x - 1;
   }
-  uint32_t of_integer(std::int64_t m, int e) const {
-    return t_.pattern(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e);
-  }
+  Word of_integer(std::int64_t m, int e) const { return t_.pattern(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e); }
 
   /// A number and a few ulp; of an even length, half of them lie an odd number of ulp above the others: the mean is a midpoint.
-  patterns spread_row() {
-    const uint32_t c = t_.ordinary(normal_range, w_), range = w_.flip() ? 2 : 16, odd = 1 + 2 * w_.below(8);
-    const uint32_t last = t_.type == dtype::f32 ? 0xff : 0xf;
-    patterns row(n_);
+  row_patterns spread_row() {
+    const Word c = t_.ordinary(normal_range, w_);
+    const uint32_t range = w_.flip() ? 2 : 16, odd = 1 + 2 * w_.below(8);
+    const Word last = t_.p < 24 ? 0xf : 0xff;
+    row_patterns row(n_);
     for (size i = 0; i < n_; ++i)
       row[i] = c_ == cancelling ? (c & ~last) + w_.below(range) : (c & ~last) + (i % 2 != 0 ? odd : 0);
     return row;
   }
 
-  patterns outlier_row() {
+  row_patterns outlier_row() {
     const uint32_t many = 1 + w_.below(3);
     const int e = w_.between(t_.f.ulp_min(), t_.type == dtype::f16 ? 12 : 100), above = w_.between(1, t_.f.emax - e);
-    patterns row(n_);
-    for (uint32_t& x : row) {
+    row_patterns row(n_);
+    for (Word& x : row) {
       const bool negative = w_.flip(), more = w_.flip();
-      x = t_.with_exponent(negative, e + (more ? 1 : 0), w_.next());
+      x = t_.with_exponent(negative, e + (more ? 1 : 0), word());
     }
     for (uint32_t k = 0; k < many; ++k) {
       const bool negative = w_.flip();
-      uint32_t& x = row[below(n_)];
-      x = t_.with_exponent(negative, e + above, w_.next());
+      Word& x = row[below(n_)];
+      x = t_.with_exponent(negative, e + above, word());
     }
     return row;
   }
 
-  patterns group_row() {
-    uint32_t value[4];
+  row_patterns group_row() {
+    Word value[4];
     const uint32_t kinds = 1 + w_.below(4);
     const bool far = w_.flip();
     value[0] = t_.ordinary(far ? wide_exponents : normal_range, w_);
     for (uint32_t k = 1; k < kinds; ++k) value[k] = far ? t_.ordinary(normal_range, w_) : value[0] + w_.below(4);
-    patterns row(n_);
-    for (uint32_t& x : row) x = t_.finite(value[w_.below(kinds)], false);
+    row_patterns row(n_);
+    for (Word& x : row) x = t_.finite(value[w_.below(kinds)], false);
     return row;
   }
 
@@ -260,7 +272,7 @@ class norm_maker {
   void make_weights(const std::vector<uint32_t>& first) {
     const bool keep = w_.below(16) == 0;
     for (size k = 0; k < first.size(); ++k) {
-      uint32_t weight = t_.drawn(c_, keep, w_), bias = t_.drawn(c_, keep, w_);
+      Word weight = t_.drawn(c_, keep, w_), bias = t_.drawn(c_, keep, w_);
       const bool negative = w_.flip();
       if (c_ == cancelling || c_ == exact_gaps || c_ == multiplicities || c_ == single_nonfinite) {
         weight = t_.ordinary(normal_range, w_);
@@ -277,15 +289,16 @@ class norm_maker {
   }
 
   /// weight z + bias is what the class says, z = +-ratio (in rows whose values were exchanged: with the other sign).
-  void aim(const odd_ratio& z, bool negative, uint32_t& weight, uint32_t& bias) {
+  void aim(const odd_ratio& z, bool negative, Word& weight, Word& bias) {
     const bool turned = w_.flip(), other = w_.flip();
     const int e = t_.type == dtype::f16 ? w_.between(-10, 3) : w_.between(-20, 20);
     const int p = t_.p;
     if (c_ == overflow_border) {  // the largest number / z
-      uint64_t m = (((uint64_t{1} << p) - 1 - w_.below(3)) * z.denominator << p) / z.numerator;
+      uint128 m = (static_cast<uint128>((uint64_t{1} << p) - 1 - w_.below(3)) * z.denominator << p) / z.numerator;
       int exponent = t_.f.emax - 2 * p + 1 - z.twos;
       for (; m >> p != 0; m >>= 1) ++exponent;
-      if (z.denominator < 1 << 15 && exponent <= t_.f.emax - p + 1) weight = t_.pattern(turned, m, exponent);
+      if (z.denominator < 1 << 15 && exponent <= t_.f.emax - p + 1)
+        weight = t_.pattern(turned, static_cast<uint64_t>(m), exponent);
       return;
     }
     uint64_t odd = c_ == near_ties ? 1 + 2 * w_.below(4) : odd_of(w_.between(1, std::min(8, p - 5)), w_);
@@ -295,7 +308,7 @@ class norm_maker {
       if (c_ == ties || c_ == near_ties) {
         if (long_enough) {
           const uint64_t least = (uint64_t{1} << p) / z.numerator + 1, most = (uint64_t{2} << p) / z.numerator;
-          odd = least + w_.below(static_cast<uint32_t>(std::max<uint64_t>(most - least, 1)));
+          odd = least + number_below(std::max<uint64_t>(most - least, 1));
           odd |= 1;
         }
         if (odd * z.denominator >= uint64_t{1} << p || (!long_enough && z.twos >= 0)) return;
@@ -318,7 +331,7 @@ class norm_maker {
       const uint64_t few = w_.below(1U << std::min(6, p - 3));
       bias = t_.pattern(other, few, half + w_.between(-1, 2));
     } else {
-      bias = t_.pattern(other, (1U << (p - 1)) + (1U << (p - 2)) + w_.below(1U << (p - 3)), half + 1);
+      bias = t_.pattern(other, (uint64_t{3} << (p - 2)) + number_below(uint64_t{1} << (p - 3)), half + 1);
     }
   }
 
@@ -329,18 +342,19 @@ class norm_maker {
     for (size k = 0; k < all_.size(); ++k) {
       if (where != k && where != all_.size()) continue;
       for (size i = 0; k > 0 && i < index(all_[k].count()); ++i) {
-        const uint32_t special = t_.special(w_), u = w_.below(8);
+        const Word special = t_.special(w_);
+        const uint32_t u = w_.below(8);
         if (u < 5) all_[k].set(i, u == 0 ? 0 : special);
       }
       for (size r = 0; k == 0 && n_ != 0 && r < l_.rows.kept.size(); ++r) {
         const std::int64_t at = l_.rows.kept[r] + l_.rows.reduced[below(n_)];
-        const uint32_t special = t_.special(w_);
+        const Word special = t_.special(w_);
         if (where == 0 || w_.below(4) == 0) all_[0].set(index(at), special);
       }
     }
   }
 
-  numbers_of t_;
+  patterns_of<Word> t_;
   sample_class c_;
   word_stream& w_;
   norm_layout l_;
@@ -388,7 +402,8 @@ namespace repdl::reference::detail {
 
 std::vector<array> norm_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                const attributes& attrs, word_stream& w, dtype type) {
-  return norm_maker(op, c, shapes, attrs, w, type).result();
+  if (type == dtype::f64) return norm_maker<uint64_t>(op, c, shapes, attrs, w, type).result();
+  return norm_maker<std::uint32_t>(op, c, shapes, attrs, w, type).result();
 }
 
 }  // namespace repdl::reference::detail

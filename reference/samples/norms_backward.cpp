@@ -17,6 +17,7 @@
 #include <numeric>
 #include <optional>
 
+#include "librepdl/ops/formats.hpp"
 #include "reference/layout.hpp"
 #include "reference/samples/detail.hpp"
 
@@ -31,7 +32,8 @@ __extension__ using int128 = __int128;
 int length_of(uint64_t v) { return 64 - std::countl_zero(v); }
 
 /// x 2^k, where that is a number.
-std::optional<std::uint32_t> scaled(const numbers_of& t, std::uint32_t x, int k) {
+template <class Word>
+std::optional<Word> scaled(const patterns_of<Word>& t, Word x, int k) {
   const number n = widen(t.type, x);
   if (n.kind == number_kind::zero) return x;
   if (n.kind != number_kind::finite) return std::nullopt;
@@ -41,27 +43,32 @@ std::optional<std::uint32_t> scaled(const numbers_of& t, std::uint32_t x, int k)
   return t.pattern(n.negative, m, e);
 }
 
-/// v 2^e with v's leading 24 bits, 0 or the largest number where that is nearest.
-std::uint32_t leading(bool negative, int128 v, int e) {
-  for (; v >> 24 != 0; v >>= 1) ++e;
-  for (; e < -149 && v != 0; v >>= 1) ++e;
-  if (e + length_of(static_cast<uint64_t>(v)) > 128) return 0x7f7fffff | (negative ? sign32 : 0);
-  return pattern32(negative, static_cast<uint64_t>(v), v == 0 ? 0 : e);
+/// v 2^e with v's leading bits, 0 or the largest number where that is nearest; of the format of statistics.
+template <class Word>
+Word leading(const patterns_of<Word>& t, bool negative, int128 v, int e) {
+  for (; v >> t.p != 0; v >>= 1) ++e;
+  for (; e < t.f.ulp_min() && v != 0; v >>= 1) ++e;
+  if (e + length_of(static_cast<uint64_t>(v)) > t.f.emax + 1)
+    return static_cast<Word>(t.largest() | (negative ? t.sign() : 0));
+  return t.pattern(negative, static_cast<uint64_t>(v), v == 0 ? 0 : e);
 }
 
+template <class Word>
 struct row_statistics {
-  std::uint32_t mean, rstd;
+  Word mean, rstd;
 };
-/// Those of finite numbers, to an ulp or so; of a constant row rstd is 1 / sqrt(1e-5).
-row_statistics statistics_of(const numbers_of& t, const patterns& x, bool centred) {
-  int top = -200;
-  for (const std::uint32_t v : x) {
+/// Those of finite numbers, to an ulp of binary32 or so; of a constant row rstd is 1 / sqrt(1e-5).
+template <class Word>
+row_statistics<Word> statistics_of(const patterns_of<Word>& t, const patterns_of<Word>& statistic,
+                                   const std::vector<Word>& x, bool centred) {
+  int top = std::min(-200, t.f.ulp_min());
+  for (const Word v : x) {
     const number a = widen(t.type, v);
     if (a.kind == number_kind::finite) top = std::max(top, a.exponent + length_of(a.significand));
   }
   const int unit = top - 40;
   int128 sum = 0, squares = 0;
-  for (const std::uint32_t v : x) {
+  for (const Word v : x) {
     const number a = widen(t.type, v);
     if (a.kind != number_kind::finite) continue;
     const int shift = a.exponent - unit;
@@ -73,24 +80,27 @@ row_statistics statistics_of(const numbers_of& t, const patterns& x, bool centre
   }
   const auto n = static_cast<std::int64_t>(x.size());
   const int128 magnitude = sum < 0 ? -sum : sum;
-  const std::uint32_t mean = leading(sum < 0, (magnitude << 20) / n, unit - 20);
+  const Word mean = leading(statistic, sum < 0, (magnitude << 20) / n, unit - 20);
   int128 v = (centred ? n * squares - sum * sum : n * squares) / n;  // n times the variance
   int e = 2 * unit;
-  if (v <= 0) return {mean, 0x439e1ad1};
+  if (v <= 0) return {mean, statistic.pattern(false, 0x9e1ad1, -15)};
   for (; v >> 61 != 0; v >>= 2) e += 2;
   for (; v >> 59 == 0; v <<= 2) e -= 2;
   const int more = length_of(static_cast<uint64_t>(n)) / 2 * 2;  // v / n in units of 2^(e - more)
   uint64_t s = static_cast<uint64_t>(v) / static_cast<uint64_t>(n) << more;
   if (s >> 62 != 0) s >>= 2, e += 2;
   const uint64_t root = std::max<uint64_t>(root_of(s), 1);
-  return {mean, leading(false, (uint64_t{1} << 62) / root, -62 - (e - more) / 2)};
+  return {mean, leading(statistic, false, (uint64_t{1} << 62) / root, -62 - (e - more) / 2)};
 }
 
+/// Of formats of 32 bits or fewer, or of binary64.
+template <class Word>
 class gradient_maker {
  public:
   gradient_maker(const std::string& op, sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,
                  word_stream& w, dtype type)
       : t_(type),
+        statistic_(ops::state_format(type)),
         c_(c),
         w_(w),
         centred_(!op.starts_with("rms")),
@@ -100,7 +110,8 @@ class gradient_maker {
     rstd_ = centred_ ? 3 : 2;
     for (size k = 0; k < shapes.size(); ++k) {
       const bool is_statistic = k >= 2 && k <= rstd_;
-      all_.push_back(shapes[k] == absent_shape ? array::none() : array(is_statistic ? dtype::f32 : type, shapes[k]));
+      all_.push_back(shapes[k] == absent_shape ? array::none()
+                                               : array(is_statistic ? statistic_.type : type, shapes[k]));
     }
     has_weight_ = all_.size() > rstd_ + 1 && !all_.back().absent();
     make_weights();
@@ -123,8 +134,8 @@ class gradient_maker {
   using size = std::size_t;
 
   struct row {
-    patterns g, x;  ///< in aimed classes t for g
-    uint32_t mean = 0, rstd = 0;
+    std::vector<Word> g, x;  ///< in aimed classes t for g
+    Word mean = 0, rstd = 0;
   };
 
   bool aims() const { return c_ == ties || c_ == near_ties || c_ == cancelling || c_ == overflow_border; }
@@ -138,7 +149,7 @@ class gradient_maker {
     power_.assign(index(all_.back().count()), 0);
     for (size k = 0; k < power_.size(); ++k) {
       const bool own = c_ == uniform_patterns || c_ == wide_exponents || c_ == zeros || c_ == all_patterns;
-      uint32_t weight = t_.drawn(own ? c_ : normal_range, keep, w_);
+      Word weight = t_.drawn(own ? c_ : normal_range, keep, w_);
       if (divides()) {
         power_[k] = between(-10, 10, -4, 4);
         weight = t_.pattern(w_.flip(), 1, power_[k]);
@@ -152,10 +163,10 @@ class gradient_maker {
     all_[rstd_].set(r, a.rstd);
     for (size i = 0; i < n_; ++i) {
       const size p = place(r, i);
-      uint32_t g = a.g[i];
+      Word g = a.g[i];
       if (divides() && has_weight_) {
         const size k = l_.weight_of(i, static_cast<int64>(p));
-        g = scaled(t_, g, -power_[k]).value_or(g) ^ (static_cast<uint32_t>(all_.back().get(k)) & t_.sign());
+        g = scaled(t_, g, -power_[k]).value_or(g) ^ (static_cast<Word>(all_.back().get(k)) & t_.sign());
       }
       all_[0].set(p, g);
       all_[1].set(p, a.x[i]);
@@ -166,7 +177,7 @@ class gradient_maker {
 
   row make_row() {
     row a;
-    a.rstd = one32;
+    a.rstd = statistic_.pattern(false, 1, 0);
     if (n_ == 0) return a;
     if (divides() && c_ != cancelling && c_ != overflow_border) {
       a = n_ == 1 ? single() : lattice_row();
@@ -177,7 +188,7 @@ class gradient_maker {
     } else {
       return drawn_row();
     }
-    if (w_.flip()) a.rstd ^= sign32;
+    if (w_.flip()) a.rstd ^= statistic_.sign();
     return a;
   }
 
@@ -191,8 +202,17 @@ class gradient_maker {
     a.mean = statistic_of(offset, unit_x);
     return a;
   }
-  uint32_t number_of(int64 m, int e) const { return of_integer(t_, m, e); }
-  static uint32_t statistic_of(int64 m, int e) { return of_integer(numbers_of(dtype::f32), m, e); }
+  static Word rounded(const patterns_of<Word>& t, int64 m, int e) {
+    return t.rounded(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e);
+  }
+  Word number_of(int64 m, int e) const { return rounded(t_, m, e); }
+  Word statistic_of(int64 m, int e) const { return rounded(statistic_, m, e); }
+  /// Draws of as many bits as a pattern has.
+  uint64_t number_below(uint64_t n) { return sizeof(Word) == 8 ? w_.next64() % n : below(n); }
+  int64 integer_between(int64 low, int64 high) {
+    if (sizeof(Word) == 4) return w_.between(static_cast<int>(low), static_cast<int>(high));
+    return low + static_cast<int64>(w_.next64() % static_cast<uint64_t>(high - low + 1));
+  }
   /// Exponents of units, within what binary16 has.
   int between(int least, int most, int least_of_f16, int most_of_f16) {
     const bool half = t_.type == dtype::f16;
@@ -200,20 +220,21 @@ class gradient_maker {
   }
   int unit_of_x() { return between(-30, 30, -10, 8); }
   int unit_of_t() { return between(-20, 20, -14, 4); }
-  int64 any_offset() { return centred_ && w_.flip() ? w_.between(-(1 << (t_.p - 4)), 1 << (t_.p - 4)) : 0; }
+  int64 far() const { return int64{1} << (t_.p - 4); }
+  int64 any_offset() { return centred_ && w_.flip() ? integer_between(-far(), far()) : 0; }
 
   /// Of one element: -r^3 d^2 t, rms_norm r t (1 - r^2 d^2); r d = +-3 or next to nothing.
   row single() {
     const int unit = unit_of_x(), unit_t = unit_of_t();
     const uint64_t f = centred_ ? 27 : 3;
-    const auto least = static_cast<uint32_t>((uint64_t{1} << t_.p) / f + 1);
-    int64 t = (least + w_.below(least - 2)) | 1;
+    const uint64_t least = (uint64_t{1} << t_.p) / f + 1;
+    auto t = static_cast<int64>((least + number_below(least - 2)) | 1);
     if (c_ == narrow_lattice) t = w_.between(-few_, few_);
     const bool near = c_ == near_ties, t_negative = w_.flip(), d_negative = w_.flip(), tiny_negative = w_.flip();
     const int e = w_.between(30, 60);
     row a = of_integers({t_negative ? -t : t}, {d_negative ? -1 : 1}, unit_t, unit, near ? 0 : any_offset());
-    a.rstd = pattern32(false, 3, -unit);
-    if (near && centred_) a.mean = pattern32(tiny_negative, 1, unit - e);
+    a.rstd = statistic_.pattern(false, 3, -unit);
+    if (near && centred_) a.mean = statistic_.pattern(tiny_negative, 1, unit - e);
     if (near && !centred_) a.x[0] = t_.tiny(tiny_negative, unit - e);
     return a;
   }
@@ -233,7 +254,8 @@ class gradient_maker {
                by_term = near && other != a && other != b && w_.flip();
     std::vector<int64> t(n_), d(n_);
     for (size i = 0; i < n_; ++i) {
-      const int64 m = few ? w_.between(0, few_) : (5 << (t_.p - 3)) + w_.below(1U << (t_.p - 2));
+      const int64 m = few ? w_.between(0, few_)
+                          : (int64{5} << (t_.p - 3)) + static_cast<int64>(number_below(uint64_t{1} << (t_.p - 2)));
       t[i] = i % 2 == 0 ? m : -m;
       d[i] = w_.below(8) == 0 ? w_.between(-3, 3) : w_.between(-1, 1);
     }
@@ -249,9 +271,9 @@ class gradient_maker {
     const int64 sum = std::accumulate(t.begin(), t.end(), int64{0});
     if (centred_) t[b] += move(sum, of_sum ? n / 2 : 0, n);
     row r = of_integers(t, d, unit_t, unit, near && !by_term ? 0 : any_offset());
-    r.rstd = pattern32(false, 1, -unit - (of_sum && w_.flip() ? 0 : 1));
+    r.rstd = statistic_.pattern(false, 1, -unit - (of_sum && w_.flip() ? 0 : 1));
     if (by_term) r.g[other] = t_.tiny(negative, unit_t - tiny);
-    if (near && !by_term && centred_) r.mean = pattern32(negative, 1, unit - tiny);
+    if (near && !by_term && centred_) r.mean = statistic_.pattern(negative, 1, unit - tiny);
     if (near && !by_term && !centred_) r.x[b] = t_.tiny(negative, unit - tiny);
     return r;
   }
@@ -270,20 +292,20 @@ class gradient_maker {
     const bool whole = !centred_ || n_ % 2 == 0;
     const size quarter = n_ % (centred_ ? 8 : 4) == 0 && w_.flip() ? 4 : 1;
     const bool parallel = !centred_ || (whole && kind != 0);
-    const int64 alpha = centred_ ? w_.between(-(1 << (t_.p - 4)), 1 << (t_.p - 4)) : 0;
-    const int64 beta = parallel ? w_.between(1, 1 << (t_.p - 4)) : 0;
+    const int64 alpha = centred_ ? integer_between(-far(), far()) : 0;
+    const int64 beta = parallel ? integer_between(1, far()) : 0;
     std::vector<int64> t(n_), d(n_);
     if (parallel) {  // the sum of d^2 is n / r^2
       for (size i = 0; i < n_ / quarter; ++i) d[i] = i % 2 == 0 ? 1 : -1;
     } else {
-      for (size i = 0; i < n_ / 2; ++i) d[2 * i] = -(d[2 * i + 1] = w_.between(0, 1 << (t_.p - 4)));
+      for (size i = 0; i < n_ / 2; ++i) d[2 * i] = -(d[2 * i + 1] = integer_between(0, far()));
     }
     for (size i = n_; i > 1; --i) std::swap(d[i - 1], d[below(i)]);
     for (size i = 0; i < n_; ++i) t[i] = alpha + beta * d[i];
     row a = of_integers(t, d, unit_t, unit, any_offset());
-    a.rstd = parallel ? pattern32(false, quarter == 4 ? 2 : 1, -unit) : ordinary(normal_range, w_);
+    a.rstd = parallel ? statistic_.pattern(false, quarter == 4 ? 2 : 1, -unit) : statistic_.ordinary(normal_range, w_);
     if (w_.below(6) == 0) {
-      patterns& v = w_.flip() ? a.g : a.x;
+      std::vector<Word>& v = w_.flip() ? a.g : a.x;
       v[below(n_)] += 1;
     }
     return a;
@@ -294,7 +316,7 @@ class gradient_maker {
     const int unit_t = between(-20, 60, -14, 4), unit = unit_t - (t_.f.emax - t_.p + 1);
     std::vector<int64> t(n_), d(n_);
     for (size i = 0; i < n_; ++i) {  // neighbours have the same d, and opposite t
-      const int64 m = (1 << t_.p) - 1 - static_cast<int64>(w_.below(3));
+      const int64 m = (int64{1} << t_.p) - 1 - static_cast<int64>(w_.below(3));
       const bool alone = i + 1 == n_ && n_ % 2 != 0;
       t[i] = i % 2 != 0 ? (t[i - 1] > 0 ? -m : m) : w_.flip() ? m : -m;
       d[i] = i % 2 != 0 ? d[i - 1] : w_.between(-1, 1);
@@ -302,7 +324,7 @@ class gradient_maker {
       if (alone && centred_ && n_ > 1) t[i] = 0;
     }
     row a = of_integers(t, d, unit_t, unit, centred_ ? w_.between(-8, 8) : 0);
-    a.rstd = pattern32(false, 1, -unit);
+    a.rstd = statistic_.pattern(false, 1, -unit);
     return a;
   }
 
@@ -315,7 +337,7 @@ class gradient_maker {
     const sample_class own = plain ? normal_range : c_;
     row a;
     for (size i = 0; i < n_; ++i) {
-      uint32_t x = t_.drawn(own, keep, w_), g = t_.drawn(c_ == subnormal ? c_ : own, keep, w_);
+      Word x = t_.drawn(own, keep, w_), g = t_.drawn(c_ == subnormal ? c_ : own, keep, w_);
       const bool negative = w_.flip();
       if (c_ == normal_range && narrow) {
         x = t_.with_exponent(negative, shift, x);
@@ -337,14 +359,14 @@ class gradient_maker {
     if (c_ == zeros && constant) std::fill(a.x.begin(), a.x.end(), a.x[0]);
     const bool real = c_ == cancelling || (c_ != narrow_lattice && c_ != wide_exponents && w_.below(4) != 0);
     if (real) {
-      const row_statistics s = statistics_of(t_, a.x, centred_);
+      const row_statistics<Word> s = statistics_of(t_, statistic_, a.x, centred_);
       a.mean = s.mean;
       a.rstd = s.rstd;
-      if (c_ == zeros && w_.below(4) == 0) a.rstd = w_.flip() ? 0 : sign32;
+      if (c_ == zeros && w_.below(4) == 0) a.rstd = w_.flip() ? 0 : statistic_.sign();
     } else {
-      a.mean = drawn(own, keep, w_);
-      a.rstd = drawn(own, keep, w_);
-      if (c_ == zeros && w_.flip()) a.rstd = ordinary(normal_range, w_);
+      a.mean = statistic_.drawn(own, keep, w_);
+      a.rstd = statistic_.drawn(own, keep, w_);
+      if (c_ == zeros && w_.flip()) a.rstd = statistic_.ordinary(normal_range, w_);
     }
     return a;
   }
@@ -361,7 +383,7 @@ class gradient_maker {
       unit[r] = unit_of_x();
       offset[r] = any_offset();
       if (centred_) all_[2].set(r, statistic_of(offset[r], unit[r]));
-      all_[rstd_].set(r, pattern32(w_.flip(), 1, -unit[r]));
+      all_[rstd_].set(r, statistic_.pattern(w_.flip(), 1, -unit[r]));
       for (size i = 0; i < n_; ++i) {
         const size p = place(r, i);
         row_at[p] = r;
@@ -372,15 +394,16 @@ class gradient_maker {
       const auto k = static_cast<int64>(those.size());
       if (k == 0) continue;
       const uint64_t seed = w_.next64();
-      const patterns terms = fill_terms(c_, 1, k, false, seed, w_.next64(), t_.type).patterns();
+      const array terms = fill_terms(c_, 1, k, false, seed, w_.next64(), t_.type);
       for (size i = 0; i < those.size(); ++i) {
         const size r = row_at[those[i]];
         const int s = w_.between(0, 2);
-        const std::optional<uint32_t> g = scaled(t_, terms[i], -s);
-        const bool negative = w_.flip(), r_negative = (all_[rstd_].get(r) & sign32) != 0;
+        const auto term = static_cast<Word>(terms.get(i));
+        const std::optional<Word> g = scaled(t_, term, -s);
+        const bool negative = w_.flip(), r_negative = (all_[rstd_].get(r) & statistic_.sign()) != 0;
         const int64 d = int64{1} << (g ? s : 0);
         all_[1].set(those[i], number_of(offset[r] + (negative ? -d : d), unit[r]));
-        all_[0].set(those[i], g.value_or(terms[i]) ^ (negative != r_negative ? t_.sign() : 0));
+        all_[0].set(those[i], g.value_or(term) ^ (negative != r_negative ? t_.sign() : 0));
       }
     }
   }
@@ -419,19 +442,20 @@ class gradient_maker {
       if (k < 2 && n_ != 0) {  // an element of a row
         for (size r = 0; r < l_.rows.kept.size(); ++r) {
           const size p = place(r, below(n_));
-          const uint32_t special = t_.special(w_);
+          const Word special = t_.special(w_);
           if (where == k || w_.below(4) == 0) all_[k].set(p, special);
         }
       }
       for (size i = 0; k >= 2 && i < index(all_[k].count()); ++i) {
-        const numbers_of t(all_[k].type);
-        const uint32_t special = t.special(w_), u = w_.below(8);
+        const patterns_of<Word> t(all_[k].type);
+        const Word special = t.special(w_);
+        const uint32_t u = w_.below(8);
         if (u < (where == k ? 5U : 2U)) all_[k].set(i, u == 0 ? (special & t.sign()) : special);
       }
     }
   }
 
-  numbers_of t_;
+  patterns_of<Word> t_, statistic_;
   const int few_ = 1 << std::min(6, t_.p - 3);
   sample_class c_;
   word_stream& w_;
@@ -446,7 +470,8 @@ class gradient_maker {
 
 std::vector<array> norm_gradient_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                         const attributes& attrs, word_stream& w, dtype type) {
-  return gradient_maker(op, c, shapes, attrs, w, type).result();
+  if (type == dtype::f64) return gradient_maker<uint64_t>(op, c, shapes, attrs, w, type).result();
+  return gradient_maker<std::uint32_t>(op, c, shapes, attrs, w, type).result();
 }
 
 }  // namespace repdl::reference::detail

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "librepdl/ops/formats.hpp"
 #include "reference/attributes.hpp"
 #include "reference/layout.hpp"
 #include "reference/samples/detail.hpp"
@@ -22,6 +23,8 @@ using enum sample_class;
 using std::uint32_t;
 using std::uint64_t;
 
+/// Of formats of 32 bits or fewer, or of binary64.
+template <class Word>
 class given_maker {
   using size = std::size_t;
 
@@ -30,6 +33,7 @@ class given_maker {
               word_stream& w, dtype type)
       : op_(op),
         t_(type),
+        statistic_(ops::state_format(type)),
         c_(c),
         w_(w),
         lead_(op.ends_with("weight_backward") ? 1 : 0),
@@ -38,7 +42,8 @@ class given_maker {
     const size first = op == "batch_norm_inference_backward" || op == "batch_norm_running" || lead_ == 0 ? 1 : 2;
     for (size k = 0; k < shapes.size(); ++k) {
       const bool is_statistic = k >= first && k < first + (op == "batch_norm_inference_backward" ? 1 : 2);
-      all_.push_back(shapes[k] == absent_shape ? array::none() : array(is_statistic ? dtype::f32 : type, shapes[k]));
+      all_.push_back(shapes[k] == absent_shape ? array::none()
+                                               : array(is_statistic ? statistic_.type : type, shapes[k]));
     }
     momentum_ = exponent_of_power(attribute_or(attrs, "momentum", 0.1));
     eps_ = attribute_or(attrs, "eps", 1e-5);
@@ -56,16 +61,26 @@ class given_maker {
   bool aims_given() const { return aims() || c_ == overflow_border || c_ == narrow_lattice; }
   bool has(size k) const { return k < all_.size() && !all_[k].absent(); }
   size place(size row, size i) const { return index(l_.rows.kept[row] + l_.rows.reduced[i]); }
-  uint32_t number() { return t_.ordinary(normal_range, w_); }
-  uint32_t any_number(bool keep) { return t_.drawn(c_, keep, w_); }
-  uint32_t number_of(std::int64_t m, int e) const { return of_integer(t_, m, e); }
-  static uint32_t statistic_of(std::int64_t m, int e) { return of_integer(numbers_of(dtype::f32), m, e); }
+  Word number() { return t_.ordinary(normal_range, w_); }
+  Word any_number(bool keep) { return t_.drawn(c_, keep, w_); }
+  static Word rounded(const patterns_of<Word>& t, std::int64_t m, int e) {
+    return t.rounded(m < 0, static_cast<uint64_t>(m < 0 ? -m : m), e);
+  }
+  Word number_of(std::int64_t m, int e) const { return rounded(t_, m, e); }
+  Word statistic_of(std::int64_t m, int e) const { return rounded(statistic_, m, e); }
+  /// Draws of as many bits as a pattern has.
+  uint64_t number_below(uint64_t n) { return sizeof(Word) == 8 ? w_.next64() % n : w_.below(static_cast<uint32_t>(n)); }
+  std::int64_t between_large(int least) {  // and 2^(p - 4)
+    if (sizeof(Word) == 4) return w_.between(least, 1 << (t_.p - 4));
+    return least +
+           static_cast<std::int64_t>(w_.next64() % ((uint64_t{1} << (t_.p - 4)) - static_cast<uint64_t>(least)));
+  }
   /// Exponents of units, within what binary16 has.
   int between(int least, int most, int least_of_f16, int most_of_f16) {
     const bool half = t_.type == dtype::f16;
     return w_.between(half ? least_of_f16 : least, half ? most_of_f16 : most);
   }
-  uint32_t any(bool keep = false) { return drawn(c_, keep, w_); }
+  Word any(bool keep = false) { return statistic_.drawn(c_, keep, w_); }
 
   // ---- running statistics
 
@@ -77,22 +92,23 @@ class given_maker {
     for (size k = 0; k < in.size(); ++k) all_[k == 0 ? 0 : k + 2] = std::move(in[k]);
     for (size r = 0; r < l_.rows.kept.size(); ++r) {
       const bool negative = w_.below(8) == 0;
-      uint32_t mean = any(), var = any();
-      var = negative ? var : var & ~sign32;
+      Word mean = any(), var = any();
+      var = negative ? var : var & ~statistic_.sign();
       if (c_ == multiplicities || c_ == exact_gaps)
-        mean = n_ == 0 ? mean : static_cast<uint32_t>(convert(t_.type, dtype::f32, all_[0].get(place(r, 0))));
+        mean = n_ == 0 ? mean : static_cast<Word>(convert(t_.type, statistic_.type, all_[0].get(place(r, 0))));
       if (aims() && momentum_ && *momentum_ > -12 && *momentum_ < 0 && n_ > 1 && w_.below(8) != 0)
         aim_running(r, -*momentum_, mean, var);
-      all_[1].set(r, finite_pattern(mean, c_ == uniform_patterns));
-      all_[2].set(r, finite_pattern(var, c_ == uniform_patterns));
+      all_[1].set(r, statistic_.finite(mean, c_ == uniform_patterns));
+      all_[2].set(r, statistic_.finite(var, c_ == uniform_patterns));
     }
   }
 
-  void aim_running(size r, int k, uint32_t& mean, uint32_t& var) {
+  void aim_running(size r, int k, Word& mean, Word& var) {
     const bool near = c_ == near_ties && k > 1;
     const auto n = static_cast<std::int64_t>(n_);
     const bool odd = n % 2 != 0;
-    const int e = near ? between(-149, -60, -24, -14) : between(-40, 20, -14, 4), most = std::min(500, 1 << (t_.p - 3));
+    const int e = near ? between(statistic_.f.ulp_min(), -60, -24, -14) : between(-40, 20, -14, 4),
+              most = t_.p > 11 ? 500 : std::min(500, 1 << (t_.p - 3));
     std::int64_t c = near ? w_.between(0, 1) : 1 + 2 * w_.between(-most, most), a = 1 + w_.between(0, 30);
     if (c_ == cancelling) c = ((std::int64_t{1} << k) - 1) * w_.between(-7, 7);
     if (!odd) a = (n - 1) * (n < 400 ? a : 1);
@@ -116,19 +132,19 @@ class given_maker {
     }
   }
   /// M, so that M + (m - M) 2^-k is a midpoint, m = c 2^e.
-  uint32_t aimed_former(std::int64_t c, int e, int k, bool negative) {
+  Word aimed_former(std::int64_t c, int e, int k, bool negative) {
     const int zeros = std::countr_zero(static_cast<uint64_t>(c));
     const int least = e + zeros - k;  // what half an ulp is
-    const uint64_t step = (uint64_t{1} << 22) >> k;
-    // Of 2^(least + k + 1): M (1 - 2^-k) is from 2^(least + 24) to 2^(least + 25).
+    const uint64_t step = (uint64_t{1} << (statistic_.p - 2)) >> k;
+    // Of 2^(least + k + 1): M (1 - 2^-k) is from 2^(least + 24) to 2^(least + 25), of binary64 29 bits more.
     const uint64_t from = ((step << 1) * (uint64_t{1} << k)) / ((uint64_t{1} << k) - 1) + 1024;
-    return pattern32(negative, from + w_.below(static_cast<uint32_t>(std::max<uint64_t>(step / 2, 1))), least + k + 1);
+    return statistic_.pattern(negative, from + number_below(std::max<uint64_t>(step / 2, 1)), least + k + 1);
   }
-  /// M, (1 - 2^-k) M being a midpoint: (2^k - 1) M' of 25 bits, M' odd.
-  uint32_t midpoint_former(int k, bool negative) {
-    const uint64_t factor = (uint64_t{1} << k) - 1, least = (uint64_t{1} << 24) / factor + 1;
-    const uint64_t m = (least + w_.below(static_cast<uint32_t>(least / 2 + 1))) | 1;
-    return pattern32(negative, m, w_.between(-20, 20));
+  /// M, (1 - 2^-k) M being a midpoint: (2^k - 1) M' of 25 bits, of binary64 54, M' odd.
+  Word midpoint_former(int k, bool negative) {
+    const uint64_t factor = (uint64_t{1} << k) - 1, least = (uint64_t{1} << statistic_.p) / factor + 1;
+    const uint64_t m = (least + number_below(least / 2 + 1)) | 1;
+    return statistic_.pattern(negative, m, w_.between(-20, 20));
   }
 
   // ---- given statistics
@@ -150,17 +166,17 @@ class given_maker {
     for (size r = 0; r < l_.rows.kept.size(); ++r) {
       const bool keep = w_.below(16) == 0, below_0 = w_.below(12) == 0, zero = w_.below(16) == 0,
                  aim = aims_given() && w_.below(8) != 0;
-      uint32_t w = any_number(keep), b = any_number(keep), m = any(keep), v = any(keep);
-      v = below_0 ? v : v & ~sign32;
-      if (zero) v = v & sign32;
+      Word w = any_number(keep), b = any_number(keep), m = any(keep), v = any(keep);
+      v = below_0 ? v : v & ~statistic_.sign();
+      if (zero) v = v & statistic_.sign();
       // The root is s 2^t.
       int s = w_.flip() ? 3 : 1, t = between(-20, 20, -6, 2);
       if (aim && eps_ != 0 && quarter) {
         s = 1;
         t = *power / 2 + 1;
-        v = pattern32(false, 3, *power);
+        v = statistic_.pattern(false, 3, *power);
       } else if (aim && (eps_ == 0 || (power && *power < 2 * t - 60))) {
-        v = pattern32(false, static_cast<uint64_t>(s * s), 2 * t);
+        v = statistic_.pattern(false, static_cast<uint64_t>(s * s), 2 * t);
       } else if (aim) {
         s = 1;
         t = 0;
@@ -171,8 +187,8 @@ class given_maker {
       const bool tiny = c_ == near_ties && w_.flip();
       const std::int64_t own = tiny || !aim || !has(mean) ? 0 : w_.between(-30, 30);
       if (aim && tiny) {
-        const int exponent = w_.between(-149, -120);
-        m = pattern32(w_.flip(), 1, exponent);
+        const int exponent = w_.between(statistic_.f.ulp_min(), statistic_.f.ulp_min() + 29);
+        m = statistic_.pattern(w_.flip(), 1, exponent);
       } else if (aim) {
         m = statistic_of(own, e + t);
       }
@@ -181,8 +197,8 @@ class given_maker {
       // An element: x - M, or g, is s times z 2^(e + t).
       const bool long_w = aim && has(weight) && !has(bias) && c_ != narrow_lattice, few = c_ == cancelling;
       for (size i = 0; i < n_ && !to_weight; ++i) {
-        uint32_t x = any_number(keep);
-        const auto same = static_cast<uint32_t>(convert(dtype::f32, t_.type, m));
+        Word x = any_number(keep);
+        const auto same = static_cast<Word>(convert(statistic_.type, t_.type, m));
         if ((c_ == multiplicities || c_ == exact_gaps) && w_.flip()) x = same;
         if (aim && c_ == overflow_border) x = number_of((w_.flip() ? -1 : 1) * (own + s * 64), e + t);
         if (aim && c_ != overflow_border) x = aimed(own, s, e + t, long_w, few, odd_bits);
@@ -197,7 +213,7 @@ class given_maker {
     }
   }
   /// w of so many bits; b so that an odd multiple of w's last bit is half an ulp of it, or that a product cancels.
-  void aim_weights(bool weight, bool bias, int e, int bits, uint32_t& w, uint32_t& b) {
+  void aim_weights(bool weight, bool bias, int e, int bits, Word& w, Word& b) {
     const bool negative = w_.flip(), other = w_.flip();
     if (c_ == overflow_border) {
       w = t_.rounded(negative, (uint64_t{1} << t_.p) - 1 - w_.below(3), t_.f.emax - t_.p - 5 - e);
@@ -211,16 +227,16 @@ class given_maker {
       b = c_ == cancelling ? t_.rounded(other, odd * (1 + 2 * w_.below(2)), e)
           : c_ == narrow_lattice
               ? t_.rounded(other, few, e + w_.between(-1, 2))
-              : t_.rounded(other, (1U << (t_.p - 1)) + (1U << (t_.p - 2)) + w_.below(1U << (t_.p - 3)), e + 1);
+              : t_.rounded(other, (uint64_t{3} << (t_.p - 2)) + number_below(uint64_t{1} << (t_.p - 3)), e + 1);
     }
   }
   /// own + s z in units 2^e, z odd: of 6 bits beside a long weight, else of `bits`; a few values where products cancel.
-  uint32_t aimed(std::int64_t own, int s, int e, bool long_weight, bool few, int bits) {
+  Word aimed(std::int64_t own, int s, int e, bool long_weight, bool few, int bits) {
     const bool negative = w_.flip();
     // Without weight and bias the quotient itself: x - M of 25 bits.
     if (op_ == "batch_norm_inference" && !has(3) && !has(4) && (c_ == ties || c_ == near_ties) && s == 1 &&
         own % 2 != 0)
-      return number_of((std::int64_t{1} << t_.p) + 2 * w_.between(t_.p < 24 ? 1 : 64, 1 << (t_.p - 4)), e);
+      return number_of((std::int64_t{1} << t_.p) + 2 * between_large(t_.p < 24 ? 1 : 64), e);
     const std::int64_t z = static_cast<std::int64_t>(few ? 1 + 2 * w_.below(2) : odd_of(long_weight ? 6 : bits, w_));
     return number_of(own + (negative ? -s * z : s * z), e);
   }
@@ -228,7 +244,7 @@ class given_maker {
   /// Terms g (x - M) whose sum is s times an odd number of 25 bits, or 0, or of any numbers.
   void make_terms(size r, bool aim, bool keep, int s, std::int64_t own, int e, bool tiny) {
     for (size i = 0; i < n_; ++i) {
-      uint32_t g = any_number(keep), x = any_number(keep);
+      Word g = any_number(keep), x = any_number(keep);
       if (c_ == exact_gaps || c_ == multiplicities) g = w_.flip() ? g : number();
       all_[0].set(place(r, i), g);
       all_[1].set(place(r, i), x);
@@ -239,11 +255,11 @@ class given_maker {
         all_[0].set(place(r, i), all_[0].get(place(r, i - 1)) ^ t_.sign());
         all_[1].set(place(r, i), all_[1].get(place(r, i - 1)));
       }
-      if (n_ % 2 != 0) all_[0].set(place(r, n_ - 1), w_.flip() ? 0 : t_.tiny(false, -149));
+      if (n_ % 2 != 0) all_[0].set(place(r, n_ - 1), w_.flip() ? 0 : t_.tiny(false, statistic_.f.ulp_min()));
       return;
     }
     const bool negative = w_.flip();
-    const uint32_t sign = negative ? t_.sign() : 0;
+    const Word sign = negative ? t_.sign() : 0;
     if (n_ == 1) {
       const int half = c_ == narrow_lattice ? 3 : (t_.p + 1) / 2;
       all_[0].set(place(r, 0), t_.pattern(negative, odd_of(half + 1, w_), 0));
@@ -259,10 +275,9 @@ class given_maker {
       all_[0].set(place(r, i), f == 0 ? 0 : number_of(f, 0));
       all_[1].set(place(r, i), number_of(own + s * z, e));
     }
-    if (tiny && n_ > 2) all_[0].set(place(r, 2), t_.tiny(w_.flip(), -149));
+    if (tiny && n_ > 2) all_[0].set(place(r, 2), t_.tiny(w_.flip(), statistic_.f.ulp_min()));
     const std::int64_t large =
-        c_ == narrow_lattice ? 1
-                             : (std::int64_t{1} << (t_.p - 3)) + w_.between(t_.p < 24 ? 1 : 1 << 12, 1 << (t_.p - 4));
+        c_ == narrow_lattice ? 1 : (std::int64_t{1} << (t_.p - 3)) + between_large(t_.p < 24 ? 1 : 1 << 12);
     all_[0].set(place(r, 0), t_.pattern(false, 8, 0) ^ sign);
     all_[1].set(place(r, 0), number_of(own + s * large, e));
   }
@@ -275,15 +290,16 @@ class given_maker {
       if (all_[k].absent() || (where != k && where != all_.size())) continue;
       const bool of_x = k <= lead_;
       for (size i = 0; i < index(all_[k].count()); ++i) {
-        const numbers_of t(all_[k].type);
-        const uint32_t special = t.special(w_), u = w_.below(of_x ? 64 : 8);
+        const patterns_of<Word> t(all_[k].type);
+        const Word special = t.special(w_);
+        const uint32_t u = w_.below(of_x ? 64 : 8);
         if (u < (where == k ? 5U : 2U)) all_[k].set(i, u == 0 ? (special & t.sign()) : special);
       }
     }
   }
 
   const std::string& op_;
-  numbers_of t_;
+  patterns_of<Word> t_, statistic_;
   sample_class c_;
   word_stream& w_;
   size lead_;
@@ -298,7 +314,8 @@ class given_maker {
 
 std::vector<array> given_norm_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                      const attributes& attrs, word_stream& w, dtype type) {
-  return given_maker(op, c, shapes, attrs, w, type).result();
+  if (type == dtype::f64) return given_maker<uint64_t>(op, c, shapes, attrs, w, type).result();
+  return given_maker<uint32_t>(op, c, shapes, attrs, w, type).result();
 }
 
 }  // namespace repdl::reference::detail

@@ -36,12 +36,12 @@ std::string types_of(const std::vector<dtype>& types) {
   return s;
 }
 
-/// of_norm: weights, biases and running statistics have a format of their own.
+/// of_norm: weights, biases and running statistics may have a format of their own.
 std::string operands_of(const std::vector<operand_info>& all, bool of_norm) {
   std::string s;
   for (const operand_info& o : all) {
     const bool own =
-        of_norm && o.types.size() > 1 && (o.name == "weight" || o.name == "bias" || o.name.starts_with("running_"));
+        of_norm && o.types.size() > 2 && (o.name == "weight" || o.name == "bias" || o.name.starts_with("running_"));
     s += (s.empty() ? "" : ", ") + o.name + ": " + (own ? "as x or f32" : types_of(o.types)) +
          (o.optional ? " (optional)" : "");
   }

@@ -179,7 +179,7 @@ class maker {
       const std::vector<dtype>& types = f_.in[i].types;
       if (std::find(types.begin(), types.end(), type) != types.end()) c_.formats[i] = type;
     }
-    if (type == dtype::f32 || record_->family != ops::family::norm) return;
+    if (record_->family != ops::family::norm || type == dtype::f32 || type == dtype::f64) return;
     const bool wide_factors = one_in(3), wide_running = !one_in(3);
     for (std::size_t i = 0; i < c_.formats.size(); ++i) {
       if (f_.in[i].optional ? wide_factors : wide_running && f_.in[i].name.starts_with("running_"))

@@ -1,10 +1,11 @@
-// Rows of binary64 (librepdl/ops/rows/softmax_binary64.hpp): wide numbers, then multi-limb balls, by plain loops over one row at a time. Threads
-// share the rows, or, where there are fewer rows than threads, each row.
+// Rows of binary64 (librepdl/ops/rows/wide_rule.hpp): wide numbers, then multi-limb balls or exact sums, by plain loops over one row at a time.
+// Threads share the rows, or, where there are fewer rows than threads, each row.
 #include <algorithm>
 #include <tuple>
 
 #include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/rows/rows_places.hpp"
+#include "librepdl/ops/rows/norm_binary64.hpp"
 #include "librepdl/ops/rows/softmax_binary64.hpp"
 
 namespace repdl::cpu {
@@ -47,6 +48,7 @@ class wide_rows {
   static_assert(sizeof(sums) <= sizeof(wide_part::sums) && std::is_trivially_copyable_v<sums>);
   static constexpr int elements = num::elements_of<Rule>;
   static constexpr bool looks = Rule::look == num::row_look::greatest;
+  static constexpr int first_result = Rule::per_element ? 1 : 0;
 
  public:
   wide_rows(const plan::row_plan& p, const dispatch::launch& launch, wide_part* parts) noexcept
@@ -57,11 +59,17 @@ class wide_rows {
     row_places<Rule> places(p_, r.begin);
     for (std::int64_t row = r.begin; row < r.end && !stopped(); ++row, places.advance()) {
       const row_place at = places.here();
+      num::wide_row_given given = given_of(at);
       wide_part part = {};
-      look(at, {0, p_.length}, part);
-      const num::row_class64 what = Rule::classify(part.top);
-      if (!what.fills) add(at, {0, p_.length}, part.top, part);
-      write(at, {0, p_.length}, what, part, count);
+      if constexpr (looks) {
+        look(at, {0, p_.length}, part);
+        given.top = part.top;
+      }
+      const num::row_class64 what = Rule::classify(given);
+      if (!what.fills) add(at, {0, p_.length}, given.top, part);
+      writer all(*this, at, given, what, part);
+      if constexpr (Rule::per_element) all.write({0, p_.length}, count);
+      all.write_results(count);
     }
   }
   // One row by all workers.
@@ -74,22 +82,24 @@ class wide_rows {
         work(thread, share(p_.length, thread, used));
       });
     };
-    by_all([&](int thread, range mine) { look(at, mine, parts_[thread]); });
-    double top = parts_[0].top;
-    for (int t = 1; t < team; ++t) top = greater(top, parts_[t].top);
-    const num::row_class64 what = Rule::classify(top);
-    wide_part whole{top, {}};
+    num::wide_row_given given = given_of(at);
+    if constexpr (looks) {
+      by_all([&](int thread, range mine) { look(at, mine, parts_[thread]); });
+      given.top = parts_[0].top;
+      for (int t = 1; t < team; ++t) given.top = greater(given.top, parts_[t].top);
+    }
+    const num::row_class64 what = Rule::classify(given);
+    wide_part whole = {};
     if (!what.fills) {
-      by_all([&](int thread, range mine) { add(at, mine, top, parts_[thread]); });
+      by_all([&](int thread, range mine) { add(at, mine, given.top, parts_[thread]); });
       sums s = sums_in(parts_[0]);
       for (int t = 1; t < team; ++t) s.merge(sums_in(parts_[t]));
       put(s, whole);
     }
     if constexpr (Rule::per_element) {
-      by_all([&](int thread, range mine) { write(at, mine, what, whole, counts[thread]); });
-    } else {
-      write(at, {0, p_.length}, what, whole, counts[0]);
+      by_all([&](int thread, range mine) { writer(*this, at, given, what, whole).write(mine, counts[thread]); });
     }
+    writer(*this, at, given, what, whole).write_results(counts[0]);
   }
 
  private:
@@ -102,8 +112,32 @@ class wide_rows {
   }
   static void put(const sums& s, wide_part& part) noexcept { __builtin_memcpy(part.sums, &s, sizeof s); }
 
+  double number(int input, std::int64_t at) const noexcept { return static_cast<const double*>(p_.in[input])[at]; }
+  num::wide_row_given given_of(const row_place& at) const noexcept {
+    using in = num::row_inputs;
+    constexpr in i = Rule::inputs;
+    num::wide_row_given r{p_.length, p_.eps, p_.momentum, i.element[2] > 0 && operand<Rule>(p_, 2) != nullptr};
+    if constexpr (i.g >= 0) r.g = number(i.g, at.g);
+    if constexpr (i.top >= 0) {
+      r.top = number(i.top, at.top);
+    } else if (Rule::look == num::row_look::first && p_.length != 0) {
+      r.top = number(i.element[0], at.x[0]);
+    }
+    for (int k = 0; k < num::formers_of<Rule>; ++k) r.former[k] = number(i.former[k], at.former[k]);
+    return r;
+  }
+  // What stands for an operand that is absent, whose strides are 0, is one number.
+  struct absent_numbers {
+    double of[num::most_elements];
+  };
+  static constexpr absent_numbers absent = [] {
+    absent_numbers a{};
+    for (int k = 0; k < num::most_elements; ++k) a.of[k] = static_cast<double>(Rule::absent[k]);
+    return a;
+  }();
   const double* row_of(const row_place& at, int k) const noexcept {
-    return static_cast<const double*>(operand<Rule>(p_, k)) + at.x[k];
+    const void* const x = operand<Rule>(p_, k);
+    return x == nullptr ? &absent.of[k] : static_cast<const double*>(x) + at.x[k];
   }
   // f(elements of the first N operands) for every place of a part of a row.
   template <int N, class F>
@@ -118,63 +152,79 @@ class wide_rows {
 
   void look(const row_place& at, range r, wide_part& to) const noexcept {
     to.top = -num::infinity;
-    if constexpr (looks) {
-      over<1>(at, r, [&](double x) { to.top = greater(to.top, x); });
-    }
+    over<1>(at, r, [&](double x) { to.top = greater(to.top, x); });
   }
   template <class Sums>
   Sums sums_of(const row_place& at, range r, double top) const noexcept {
     Sums s;
     s.start(top);
-    over<Rule::summed>(at, r, [&](auto... x) { s.add(x...); });
+    if constexpr (Rule::has_sums) over<Rule::summed>(at, r, [&](auto... x) { s.add(x...); });
     return s;
   }
   void add(const row_place& at, range r, double top, wide_part& to) const noexcept {
     if (launch_.first_tier <= tier::double_double) put(sums_of<sums>(at, r, top), to);
   }
 
-  void write(const row_place& at, range r, const num::row_class64& what, const wide_part& of_row,
-             tally& count) const noexcept {
-    const double g =
-        Rule::inputs.g < 0 ? 1.0 : static_cast<const double*>(p_.in[Rule::inputs.g < 0 ? 0 : Rule::inputs.g])[at.g];
-    const sums s = sums_in(of_row);
-    late_sums<Rule> late;
-    const auto output = [&](const double* x) {
-      if (what.fills) {
+  // The outputs of a row, by one worker.
+  class writer {
+   public:
+    writer(const wide_rows& rows, const row_place& at, const num::wide_row_given& given, const num::row_class64& what,
+           const wide_part& of_row) noexcept
+        : rows_(rows), at_(at), given_(given), what_(what), sums_(sums_in(of_row)) {}
+
+    // Those of elements.
+    void write(range r, tally& count) noexcept {
+      double* const out = static_cast<double*>(rows_.p_.out[0]) + at_.out[0];
+      walk<1> w = along_row(rows_.p_, rows_.p_.out_stride[0].reduced, r.begin);
+      rows_.template over<elements>(at_, r, [&](auto... x) {
+        const double all[] = {x...};
+        out[w.offset(0)] = output(all, 0, count);
+        w.advance(1);
+      });
+    }
+    // Those of the row.
+    void write_results(tally& count) noexcept {
+      for (int k = first_result; k < first_result + Rule::results; ++k) {
+        if (rows_.p_.out[k] != nullptr) static_cast<double*>(rows_.p_.out[k])[at_.out[k]] = output(nullptr, k, count);
+      }
+    }
+
+   private:
+    double output(const double* x, int number, tally& count) noexcept {
+      if (what_.fills) {
         count.add(tier::proved, 1);
-        return what.value;
+        return what_.value;
       }
       num::decided64 v{0.0, false};
-      if (launch_.first_tier <= tier::double_double) v = Rule::template settle<arithmetic>(s, g, x);
+      const dispatch::launch& launch = rows_.launch_;
+      if (launch.first_tier <= tier::double_double) {
+        v = Rule::template settle<arithmetic>(given_, sums_, x, number);
+      }
       count.add(tier::double_double, v.decided ? 1 : 0);
       if (v.decided) return v.value;
       const auto level = [&]<int Limbs>() {
-        const auto& all = late.template at<Limbs>([&]<class Sums>() {
-          return sums_of<Sums>(at, {0, p_.length}, of_row.top);
+        const auto& all = late_.template at<Limbs>([&]<class Sums>() {
+          return rows_.template sums_of<Sums>(at_, {0, rows_.p_.length}, given_.top);
         });
-        return Rule::template settle<num::ball<Limbs>>(all, g, x);
+        return Rule::template settle<num::ball<Limbs>>(given_, all, x, number);
       };
       if constexpr (Rule::exact_limbs != 0) {
         v = level.template operator()<2>();
       } else {
-        v = num::decide_by_levels(level, launch_.last_tier_bits);
+        v = num::decide_by_levels(level, launch.last_tier_bits);
       }
       count.add(tier::exact, v.decided ? 1 : 0);
       count.undecided += v.decided ? 0 : 1;
       return v.value;
-    };
-    double* const out = static_cast<double*>(p_.out[0]) + at.out[0];
-    if constexpr (Rule::per_element) {
-      walk<1> w = along_row(p_, p_.out_stride[0].reduced, r.begin);
-      over<elements>(at, r, [&](auto... x) {
-        const double all[] = {x...};
-        out[w.offset(0)] = output(all);
-        w.advance(1);
-      });
-    } else {
-      *out = output(nullptr);
     }
-  }
+
+    const wide_rows& rows_;
+    const row_place& at_;
+    const num::wide_row_given& given_;
+    const num::row_class64& what_;
+    const sums sums_;
+    late_sums<Rule> late_;
+  };
 
   const plan::row_plan& p_;
   const dispatch::launch& launch_;

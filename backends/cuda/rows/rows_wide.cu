@@ -1,8 +1,9 @@
-// Rows of binary64 (librepdl/ops/rows/softmax_binary64.hpp): a block has a row, and goes on with it until it is done: wide numbers, balls of 256
-// bits, balls of 512. What a level leaves undecided is told by asking it again, so that nothing is listed.
+// Rows of binary64 (librepdl/ops/rows/wide_rule.hpp): a block has a row, and goes on with it until it is done: wide numbers, balls of 256
+// bits, balls of 512, or exact sums. What a level leaves undecided is told by asking it again, so that nothing is listed.
 #include <algorithm>
 
 #include "backends/cuda/rows/rows_chunks.cuh"
+#include "librepdl/ops/rows/norm_binary64.hpp"
 #include "librepdl/ops/rows/softmax_binary64.hpp"
 
 namespace repdl::cuda {
@@ -20,6 +21,11 @@ template <op_id Op>
 inline constexpr std::size_t wide_bytes = std::max({sizeof(wide_sums<Op, 0>), sizeof(wide_sums<Op, 1>),
                                                     sizeof(wide_sums<Op, 2>)});
 
+// Where former statistics are; null: there are none.
+struct wide_geometry : row_geometry {
+  const double* former[2];
+};
+
 __device__ bool runs(const row_geometry& g, int level) { return (g.levels >> static_cast<unsigned>(level) & 1u) != 0; }
 __device__ double wide_max_or_nan(double a, double b) { return a != a || a > b ? a : b; }
 
@@ -29,24 +35,59 @@ struct wide_row {
   using rule = num::wide_rule<Op>;
   static constexpr int elements = num::elements_of<rule>;
   static constexpr bool per_element = rule::per_element;
+  static constexpr int first_result = per_element ? 1 : 0;
 
+  row_index index;
   const double* x[elements];
-  double* out;
-  double g = 1;
+  num::wide_row_given given;
 
-  __device__ wide_row(const row_geometry& to, std::int64_t row) {
-    const row_index at(to, row);
-    for_each_of<elements>([&]<int K>() { x[K] = static_cast<const double*>(to.x[K]) + row_offset<K>(to, at); });
-    out = static_cast<double*>(to.out[0]) + row_offset<out_place>(to, at);
-    if constexpr (rule::inputs.g >= 0) g = static_cast<const double*>(to.row_g)[row_offset<g_place>(to, at)];
+  __device__ wide_row(const wide_geometry& to, std::int64_t row)
+      : index(to, row), given{to.length, to.eps, to.momentum, to.biased} {
+    for_each_of<elements>([&]<int K>() { x[K] = static_cast<const double*>(to.x[K]) + row_offset<K>(to, index); });
+    if constexpr (rule::inputs.g >= 0) given.g = static_cast<const double*>(to.row_g)[row_offset<g_place>(to, index)];
+    if constexpr (rule::look == num::row_look::given) {
+      given.top = static_cast<const double*>(static_cast<const void*>(to.row_top))[row_offset<top_place>(to, index)];
+    } else if constexpr (rule::look == num::row_look::first) {
+      given.top = to.length == 0 ? 0 : value<0>(to, 0);
+    }
+    for_each_of<num::formers_of<rule>>(
+        [&]<int K>() { given.former[K] = to.former[K][row_offset<former_place + K>(to, index)]; });
   }
-  __device__ static std::int64_t outputs(const row_geometry& to) { return per_element ? to.length : 1; }
+  // Outputs are numbered: those of elements, if there are any, then those of the row.
+  __device__ static std::int64_t outputs(const row_geometry& to) {
+    return (per_element ? to.length : 0) + rule::results;
+  }
+  // The output that it is one of, of all the elements' or of the row's.
+  __device__ static int output_of(const row_geometry& to, std::int64_t j) {
+    return !per_element ? static_cast<int>(j) : j < to.length ? 0 : static_cast<int>(j - to.length) + 1;
+  }
   template <int K>
   __device__ double value(const row_geometry& to, std::int64_t j) const {
+    if constexpr (K >= rule::required) {
+      constexpr double absent = static_cast<double>(rule::absent[K]);
+      if (to.x[K] == nullptr) return absent;
+    }
     return x[K][element_offset<K>(to, j)];
   }
+  // Whether there is such an output.
+  __device__ bool wants(const row_geometry& to, std::int64_t j) const {
+    bool is = output_of(to, j) < first_result;
+    for_each_of<rule::results>(
+        [&]<int K>() { is = is || (output_of(to, j) == first_result + K && to.out[first_result + K] != nullptr); });
+    return is;
+  }
   __device__ void set(const row_geometry& to, std::int64_t j, double v) const {
-    out[per_element ? element_offset<out_place>(to, j) : 0] = v;
+    const int what = output_of(to, j);
+    if constexpr (per_element) {
+      if (what == 0) {
+        static_cast<double*>(to.out[0])[row_offset<out_place>(to, index) + element_offset<out_place>(to, j)] = v;
+        return;
+      }
+    }
+    for_each_of<rule::results>([&]<int K>() {
+      constexpr int output = first_result + K;
+      if (what == output) static_cast<double*>(to.out[output])[row_offset<out_place + output>(to, index)] = v;
+    });
   }
 };
 
@@ -56,7 +97,7 @@ __device__ __noinline__ void wide_sums_of(wide_sums<Op, Level>& to, const row_ge
                                           double top, std::byte* scratch) {
   wide_sums<Op, Level> s{};
   s.start(top);
-  for (std::int64_t j = threadIdx.x; j < g.length; j += threads) {
+  for (std::int64_t j = threadIdx.x; num::wide_rule<Op>::has_sums && j < g.length; j += threads) {
     [&]<int... K>(std::integer_sequence<int, K...>) { s.add(row.template value<K>(g, j)...); }
     (std::make_integer_sequence<int, num::wide_rule<Op>::summed>{});
   }
@@ -66,8 +107,9 @@ __device__ __noinline__ void wide_sums_of(wide_sums<Op, Level>& to, const row_ge
 }
 
 template <op_id Op, int Level>
-__device__ __noinline__ num::decided64 wide_settle(const wide_sums<Op, Level>& s, double g, const double* x) {
-  return num::wide_rule<Op>::template settle<std::tuple_element_t<Level, late_arithmetics>>(s, g, x);
+__device__ __noinline__ num::decided64 wide_settle(const num::wide_row_given& given, const wide_sums<Op, Level>& s,
+                                                   const double* x, int what) {
+  return num::wide_rule<Op>::template settle<std::tuple_element_t<Level, late_arithmetics>>(given, s, x, what);
 }
 
 // What a thread decided and left.
@@ -76,27 +118,31 @@ struct wide_tally {
   int left = 0;
 };
 
-// The outputs of a row from a level on, by a block. before(x): whether a level before this one decides.
+// The outputs of a row from a level on, by a block. before(x, what): whether a level before this one decides.
 template <op_id Op, int Level, class Before>
-__device__ void settle_from(const row_geometry& g, const wide_row<Op>& row, double top, std::byte* scratch,
-                            wide_tally& tally, const Before& before) {
+__device__ void settle_from(const row_geometry& g, const wide_row<Op>& row, std::byte* scratch, wide_tally& tally,
+                            const Before& before) {
   constexpr bool is_last = Level + 1 == wide_levels<Op>;
   if (!runs(g, Level)) {
-    if constexpr (!is_last) settle_from<Op, Level + 1>(g, row, top, scratch, tally, before);
+    if constexpr (!is_last) settle_from<Op, Level + 1>(g, row, scratch, tally, before);
     return;
   }
   wide_sums<Op, Level> s;
-  wide_sums_of<Op, Level>(s, g, row, top, scratch);
+  wide_sums_of<Op, Level>(s, g, row, row.given.top, scratch);
   const bool ends = is_last || (g.levels >> static_cast<unsigned>(Level + 1)) == 0;
   bool left = false;
   for (std::int64_t j = threadIdx.x; j < wide_row<Op>::outputs(g); j += threads) {
+    if (!row.wants(g, j)) continue;
+    const int what = wide_row<Op>::output_of(g, j);
     double x[wide_row<Op>::elements];
     for_each_of<wide_row<Op>::elements>([&]<int K>() {
       x[K] = 0;
-      if constexpr (wide_row<Op>::per_element) x[K] = row.template value<K>(g, j);
+      if constexpr (wide_row<Op>::per_element) {
+        if (what == 0) x[K] = row.template value<K>(g, j);
+      }
     });
-    if (before(x)) continue;
-    const num::decided64 v = wide_settle<Op, Level>(s, row.g, x);
+    if (before(x, what)) continue;
+    const num::decided64 v = wide_settle<Op, Level>(row.given, s, x, what);
     if (v.decided) {
       row.set(g, j, v.value);
       ++tally.decided[Level == 0 ? 0 : 1];
@@ -109,38 +155,40 @@ __device__ void settle_from(const row_geometry& g, const wide_row<Op>& row, doub
   if (__syncthreads_or(left ? 1 : 0) == 0) return;
   if constexpr (!is_last) {
     if (ends) return;
-    settle_from<Op, Level + 1>(g, row, top, scratch, tally, [&](const double* x) {
-      return before(x) || wide_settle<Op, Level>(s, row.g, x).decided;
+    settle_from<Op, Level + 1>(g, row, scratch, tally, [&](const double* x, int what) {
+      return before(x, what) || wide_settle<Op, Level>(row.given, s, x, what).decided;
     });
   }
 }
 
 template <op_id Op>
-__global__ void __launch_bounds__(threads) wide_kernel(const __grid_constant__ row_geometry g, counter* counters) {
+__global__ void __launch_bounds__(threads) wide_kernel(const __grid_constant__ wide_geometry g, counter* counters) {
   using rule = num::wide_rule<Op>;
   alignas(16) __shared__ std::byte scratch[warps * wide_bytes<Op>];
   std::int64_t proved = 0;
   std::int64_t decided[2] = {};
   std::int64_t undecided = 0;
   for (std::int64_t r = blockIdx.x; r < g.rows; r += gridDim.x) {
-    const wide_row<Op> row(g, r);
-    double top = -num::infinity;
+    wide_row<Op> row(g, r);
     if constexpr (rule::look == num::row_look::greatest) {
+      double top = -num::infinity;
       for (std::int64_t j = threadIdx.x; j < g.length; j += threads) {
         top = wide_max_or_nan(top, row.template value<0>(g, j));
       }
       __syncwarp();
       over_block<threads>(top, scratch, [](double& a, double b) { a = wide_max_or_nan(a, b); });
+      row.given.top = top;
     }
-    const num::row_class64 what = rule::classify(top);
+    const num::row_class64 what = rule::classify(row.given);
     if (what.fills || g.levels == 0) {
       for (std::int64_t j = threadIdx.x; j < wide_row<Op>::outputs(g); j += threads) {
+        if (!row.wants(g, j)) continue;
         if (what.fills) row.set(g, j, what.value);
         ++(what.fills ? proved : undecided);
       }
     } else {
       wide_tally tally;
-      settle_from<Op, 0>(g, row, top, scratch, tally, [](const double*) { return false; });
+      settle_from<Op, 0>(g, row, scratch, tally, [](const double*, int) { return false; });
       for (int k = 0; k < 2; ++k) decided[k] += tally.decided[k];
       undecided += tally.left;
     }
@@ -165,7 +213,9 @@ class wide_work final : public planned {
     ops::for_row_operation(p.op, [&]<class Op>() {
       if constexpr (num::has_wide_rule<Op::id>) {
         constexpr row_facts facts = row_facts_of<num::wide_rule<Op::id>>(false);
-        g_.levels = cut_rows(g_, p, facts, j.device, j.first_tier, j.last_tier_bits).levels;
+        const row_cut cut = cut_rows(g_, p, facts, j.device, j.first_tier, j.last_tier_bits);
+        g_.levels = cut.levels;
+        for (int k = 0; k < 2; ++k) g_.former[k] = static_cast<const double*>(cut.former[k]);
       }
     });
   }
@@ -181,7 +231,7 @@ class wide_work final : public planned {
     });
   }
 
-  row_geometry g_{};
+  wide_geometry g_{};
 };
 
 }  // namespace

@@ -280,8 +280,8 @@ void kl_div_backward(context& ctx, const_tensor_view g, const_tensor_view x, con
 // A row is what is normalised over; m is its exact mean, v its exact variance, the mean of (x - m)^2. Each element of out is
 // one formula of x, weight, bias and eps, rounded once: rounded statistics take no part in it. Those are outputs of their own,
 // for backward operations: mean = m and rstd = 1 / sqrt(v + eps) of each row, each rounded once, of the shape of x without the
-// axes that are normalised over; absent, they are not written. x, weight, bias, out and their gradients are f16, bf16 or f32, all of
-// one format, but that weight and bias may be f32 whatever x is; statistics are f32.
+// axes that are normalised over; absent, they are not written. x, weight, bias, out and their gradients have one format, f16, bf16, f32
+// or f64, but that weight and bias may be f32 beside 16 bits; statistics are f32, of f64 f64.
 
 /// out = (x - m) / sqrt(v + eps) * weight + bias, rows along the axes; weight and bias have x's sizes along them.
 /// J. L. Ba, J. R. Kiros and G. E. Hinton, "Layer normalization", arXiv:1607.06450 (2016).
@@ -324,7 +324,7 @@ void group_norm_backward_weight(context& ctx, const_tensor_view g, const_tensor_
 void batch_norm_backward_weight(context& ctx, const_tensor_view g, const_tensor_view x, const_tensor_view mean,
                                 const_tensor_view rstd, tensor_view grad_weight, std::int64_t axis = 1);
 
-// batch_norm with statistics over several batches: f32 (of batch_norm_running those of x's format, too), one for each channel.
+// batch_norm with statistics over several batches: f32, of f64 f64 (of batch_norm_running those of x's format, too), one for each channel.
 
 /// batch_norm, and what a batch of n elements a channel makes of the running statistics, of its exact m and v, rounded once each:
 /// updated.mean = (1 - momentum) running_mean + momentum m, updated.var = (1 - momentum) running_var + momentum v n / (n - 1);

@@ -240,12 +240,12 @@ struct batch_norm_inference_backward_options {
   double eps = 1e-5;           ///< likewise
   const_tensor_view weight{};  ///< deprecated, an operand: likewise; absent: 1
 };
-/// Statistics of rows that are wanted besides, for a backward operation: f32, or absent.
+/// Statistics of rows that are wanted besides, for a backward operation: f32, of f64 f64, or absent.
 struct norm_statistics {
   tensor_view mean{};
   tensor_view rstd{};  ///< 1 / sqrt(v + eps)
 };
-/// Statistics over batches as batch_norm_running leaves them: f32, or absent. Each may be the tensor that was given.
+/// Statistics over batches as batch_norm_running leaves them: f32, of f64 f64, or absent. Each may be the tensor that was given.
 struct running_statistics {
   tensor_view mean{};
   tensor_view var{};

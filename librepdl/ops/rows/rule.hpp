@@ -35,9 +35,9 @@
 //   settle<A>       an output from it, rounded to a format, which is decided if A has enough bits; A = ball<exact_limbs>, if that is not 0,
 //                   always has. what: the output's number; with an exception 1 is the element at the target
 //
-// Operands and outputs are of one format, binary16, bfloat16 or binary32; statistics of rows, which norms make and their gradients take,
-// are binary32, and factors may be. Numbers of the narrow formats, and the middles between two of them, are binary32 numbers or midpoints: what is said of
-// those holds of them, and they are binary32 numbers on their way through.
+// Operands and outputs are of one format, binary16, bfloat16 or binary32 (of binary64: wide_rule.hpp); statistics of rows, which norms make
+// and their gradients take, are binary32, and factors may be. Numbers of the narrow formats, and the middles between two of them, are
+// binary32 numbers or midpoints: what is said of those holds of them, and they are binary32 numbers on their way through.
 //
 // A backend may specialise what a rule is made of, class templates of R, for its own R, and derive rules of its own: CUDA does
 // (backends/cuda/rows/device_rule.cuh).

@@ -1,10 +1,5 @@
-// The softmax family in binary64: rules of rows whose first tier are wide numbers (num/wide.hpp), the last multi-limb balls; both compute the
-// same formula, a template over the arithmetic A. Nothing is computed in binary64 alone: its results need more than its own 53 bits.
-//
-// wide_rule<Op>: the operands, what is looked for and which outputs there are is what row_rule<Op> says of the other formats; and
-//   classify        the rows whose outputs are all one number, from the greatest element (NaN where there is one)
-//   late<A>         the sums of a row: start, add, merge; trivially copyable
-//   settle<A>       an output of elements x, g the row's own number: RN of the exact value, if A has enough bits
+// The softmax family in binary64: wide rules (wide_rule.hpp) whose first tier are wide numbers (num/wide.hpp), the last multi-limb balls; both
+// compute the same formula, a template over the arithmetic A. Nothing is computed in binary64 alone: its results need more than its own 53 bits.
 //
 // Notation: m = max x_j, d_j = x_j - m <= 0 the gaps, k the number of d_j = 0, rest = sum over d_j < 0 of e^(d_j), S = k + rest, R = ln S.
 // Gaps have up to 2100 bits: differences of binary64 numbers are taken in A, never in binary64.
@@ -17,16 +12,10 @@
 #include "librepdl/num/formula.hpp"
 #include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/rows/softmax.hpp"
+#include "librepdl/ops/rows/wide_rule.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
-
-using decided64 = decided_value<double>;
-REPDL_HD decided64 known_number(double x) { return {x, true}; }
-REPDL_HD double zero_of_sign(bool is_negative) { return is_negative ? -0.0 : 0.0; }
-
-template <class A>
-inline constexpr bool is_wide_number = std::is_same_v<A, wide<double>>;
 
 // Of wide numbers, with what wide.hpp's bounds leave to who rounds.
 REPDL_HD dd_ball<double> dd_ball_of(const wide<double>& a) { return {a.value.hi, a.value.lo, a.error * (1 + 0x1p-10)}; }
@@ -247,31 +236,19 @@ REPDL_HD_CALL decided64 log_softmax_gradient64(double g, double y, const gradien
 
 // -------------------------------------------------------------------------------------------------------------------- rules
 
-struct row_class64 {
-  bool fills;  // every output is `value`
-  double value;
-};
-
-template <ops::op_id Op>
-struct wide_rule;
-template <ops::op_id Op>
-concept has_wide_rule = requires {
-  sizeof(wide_rule<Op>);
-};
-
 // Of a row with a greatest element.
 template <ops::op_id Op>
 struct wide_exponential_rule : row_rule<Op> {
   template <class A>
   using late = exponential_sum<A, double>;
-  REPDL_HD static row_class64 classify(double top) {
-    return {!(magnitude_of(top) < infinity), double_of(format<double>::nan)};
+  REPDL_HD static row_class64 classify(const wide_row_given& o) {
+    return {!(magnitude_of(o.top) < infinity), double_of(format<double>::nan)};
   }
 };
 template <>
 struct wide_rule<ops::op_id::softmax> : wide_exponential_rule<ops::op_id::softmax> {
   template <class A>
-  REPDL_HD static decided64 settle(const late<A>& s, double, const double* x) {
+  REPDL_HD static decided64 settle(const wide_row_given&, const late<A>& s, const double* x, int) {
     return scaled_softmax<A>(s, x[0], 1.0);
   }
 };
@@ -279,16 +256,16 @@ struct wide_rule<ops::op_id::softmax> : wide_exponential_rule<ops::op_id::softma
 template <>
 struct wide_rule<ops::op_id::logsumexp_backward> : wide_exponential_rule<ops::op_id::logsumexp_backward> {
   template <class A>
-  REPDL_HD static decided64 settle(const late<A>& s, double g, const double* x) {
-    if (!is_finite(g)) return known_number(canonical_of(x[0] == -infinity ? g * 0.0 : g));
-    return scaled_softmax<A>(s, x[0], g);
+  REPDL_HD static decided64 settle(const wide_row_given& o, const late<A>& s, const double* x, int) {
+    if (!is_finite(o.g)) return known_number(canonical_of(x[0] == -infinity ? o.g * 0.0 : o.g));
+    return scaled_softmax<A>(s, x[0], o.g);
   }
 };
 // The only finite element: ln S = x_i, the exact zero +0; in every other row the value is negative, -0 where it rounds to zero.
 template <>
 struct wide_rule<ops::op_id::log_softmax> : wide_exponential_rule<ops::op_id::log_softmax> {
   template <class A>
-  REPDL_HD static decided64 settle(const late<A>& s, double, const double* x) {
+  REPDL_HD static decided64 settle(const wide_row_given&, const late<A>& s, const double* x, int) {
     if (x[0] == -infinity) return known_number(x[0]);
     if (s.is_single()) return known_number(0.0);
     const decided64 r = gap_and_logarithm64<A>(s, x[0]);
@@ -297,9 +274,11 @@ struct wide_rule<ops::op_id::log_softmax> : wide_exponential_rule<ops::op_id::lo
 };
 template <>
 struct wide_rule<ops::op_id::logsumexp> : wide_exponential_rule<ops::op_id::logsumexp> {
-  REPDL_HD static row_class64 classify(double top) { return {!(magnitude_of(top) < infinity), canonical_of(top)}; }
+  REPDL_HD static row_class64 classify(const wide_row_given& o) {
+    return {!(magnitude_of(o.top) < infinity), canonical_of(o.top)};
+  }
   template <class A>
-  REPDL_HD static decided64 settle(const late<A>& s, double, const double*) {
+  REPDL_HD static decided64 settle(const wide_row_given&, const late<A>& s, const double*, int) {
     if (s.is_single()) return known_number(s.max + 0.0);
     return gap_and_logarithm64<A>(s, 0.0);
   }
@@ -308,19 +287,19 @@ template <ops::op_id Op, bool Products>
 struct wide_gradient_rule : row_rule<Op> {
   template <class A>
   using late = gradient_sum64<A, Products>;
-  REPDL_HD static row_class64 classify(double) { return {false, 0.0}; }
+  REPDL_HD static row_class64 classify(const wide_row_given&) { return {false, 0.0}; }
 };
 template <>
 struct wide_rule<ops::op_id::softmax_backward> : wide_gradient_rule<ops::op_id::softmax_backward, true> {
   template <class A>
-  REPDL_HD static decided64 settle(const late<A>& s, double, const double* x) {
+  REPDL_HD static decided64 settle(const wide_row_given&, const late<A>& s, const double* x, int) {
     return softmax_gradient64<A>(x[0], x[1], s);
   }
 };
 template <>
 struct wide_rule<ops::op_id::log_softmax_backward> : wide_gradient_rule<ops::op_id::log_softmax_backward, false> {
   template <class A>
-  REPDL_HD static decided64 settle(const late<A>& s, double, const double* x) {
+  REPDL_HD static decided64 settle(const wide_row_given&, const late<A>& s, const double* x, int) {
     return log_softmax_gradient64<A>(x[0], x[1], s);
   }
 };

@@ -225,6 +225,25 @@ def test_losses_with_logarithms_of_float64():
         assert torch.isfinite(leaf.grad).all() and leaf.grad.ne(0).all()
 
 
+def test_norms_of_float64():
+    """Forward and backward the library's numbers, which test_norms.py compares with fractions; running statistics of float64."""
+    x = torch.randn(6, 4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) * 9 + 1e6
+    g = torch.linspace(-1, 1, 120, dtype=torch.float64).view(6, 4, 5)
+    a, w, b = (t.clone().requires_grad_() for t in (x, x[0, 0] - 1e6, x[0, 1] - 1e6))
+    y = F.layer_norm(a, (5,), w, b)
+    y.backward(g)
+    want, mean, rstd = librepdl.layer_norm(x, w.detach(), b.detach(), statistics=True)
+    assert same(y.detach(), want) and same(a.grad, librepdl.layer_norm_backward(g, x, mean, rstd, w.detach()))
+    assert same(w.grad, librepdl.layer_norm_weight_backward(g, x, mean, rstd)) and same(b.grad, librepdl.sum(g, axis=(0, 1)))
+    assert same(F.group_norm(x, 2), librepdl.group_norm(x, groups=2)) and same(F.rms_norm(x, (5,), eps=0.5), librepdl.rms_norm(x, 0.5))
+    net = nn.BatchNorm1d(4, dtype=torch.float64)
+    mean, var = net.running_mean.clone(), net.running_var.clone()
+    want = librepdl.batch_norm_running(x, mean, var, net.weight.detach(), net.bias.detach(), statistics=True)
+    assert same(net(x).detach(), want[0]) and same(net.running_mean, want[3]) and same(net.running_var, want[4])
+    net.eval()
+    assert same(net(x).detach(), librepdl.batch_norm_inference(x, want[3], want[4], net.weight.detach(), net.bias.detach()))
+
+
 def test_softmax_of_float64():
     """Forward and backward the library's numbers, which test_numpy_manners.py compares with decimals; also by way of dtype=."""
     x = torch.randn(40, 30, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) * 9

@@ -14,8 +14,9 @@ c10::SmallVector<int64_t, 6> last_axes(const Tensor& x, size_t count) {
   for (size_t i = 0; i < count; ++i) axes.push_back(x.dim() - static_cast<int64_t>(count - i));
   return axes;
 }
-// Statistics lie in binary32, whatever x is.
-Tensor statistics(const Tensor& x, at::IntArrayRef shape) { return fresh(shape, at::kFloat, x.device()); }
+// Statistics lie in binary32, beside binary64 in that.
+at::ScalarType statistics_type(const Tensor& x) { return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat; }
+Tensor statistics(const Tensor& x, at::IntArrayRef shape) { return fresh(shape, statistics_type(x), x.device()); }
 std::vector<int64_t> rows_shape(const Tensor& x, size_t count) { return x.sizes().slice(0, x.dim() - count).vec(); }
 // One for each row: x's last axes have size 1.
 Tensor row_statistics(const Tensor& x, size_t count) {
@@ -34,21 +35,32 @@ std::vector<int64_t> normalized_shape(const call& c, const Tensor& x) {
   return size;
 }
 Tensor in(at::ScalarType type, const Tensor& t) { return t.defined() ? converted(t, type) : t; }
-// Weights and biases as librepdl takes them: in x's type, or in float32, which has all their numbers.
+// float64 beside another input would be rounded.
+void check_beside(const call& c, const Tensor& x, const Tensor& t) {
+  if (t.defined() && t.scalar_type() == at::kDouble && x.scalar_type() != at::kDouble)
+    c.refuse("with weights or statistics of float64 beside an input of another type");
+}
+Tensor as_statistics(const call& c, const Tensor& x, const Tensor& t) {
+  check_beside(c, x, t);
+  return in(statistics_type(x), t);
+}
+// Weights and biases as librepdl takes them: in x's type, or in float32, beside float64 in that, which has all their numbers.
 struct factors {
   Tensor weight, bias;
-  factors(const Tensor& x, const Tensor& w, const Tensor& b) : weight(w), bias(b) {
+  factors(const call& c, const Tensor& x, const Tensor& w, const Tensor& b) : weight(w), bias(b) {
     for (const Tensor* t : {&w, &b}) {
+      check_beside(c, x, *t);
       if (!t->defined() || t->scalar_type() == x.scalar_type()) continue;
-      weight = in(at::kFloat, w);
-      bias = in(at::kFloat, b);
+      weight = in(statistics_type(x), w);
+      bias = in(statistics_type(x), b);
     }
   }
 };
-// g or x, of which the gradient to a factor of this type is made: of a type that is neither theirs nor float32 it would be rounded twice.
+// g or x, of which the gradient to a factor of this type is made: of a type that is neither theirs nor float32, or of float32 beside float64, it
+// would be rounded twice.
 Tensor for_factor(const call& c, const Tensor& t, at::ScalarType type) {
-  if (type != t.scalar_type() && type != at::kFloat)
-    c.refuse("with a gradient to a weight or bias of a type that is neither the input's nor float32");
+  if (type != t.scalar_type() && (type != at::kFloat || t.scalar_type() == at::kDouble))
+    c.refuse("with a gradient to a weight or bias of a type that is neither the input's nor float32 beside 16 bits");
   return in(type, t);
 }
 void check_gradient(const call& c, const Tensor& g, const Tensor& x) {
@@ -68,7 +80,7 @@ double eps_of(const call& c, int i) {
 void native_layer_norm(call& c) {
   static const operation op("layer_norm");
   const Tensor& x = c.tensor(0);
-  const factors f(x, c.tensor(2), c.tensor(3));
+  const factors f(c, x, c.tensor(2), c.tensor(3));
   const auto size = normalized_shape(c, x);
   const auto axes = last_axes(x, size.size());
   for (const Tensor* t : {&f.weight, &f.bias}) {
@@ -88,7 +100,7 @@ void native_layer_norm(call& c) {
 // grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask
 void native_layer_norm_backward(call& c) {
   static const operation to_x("layer_norm_backward"), to_weight("layer_norm_weight_backward"), sum("sum");
-  const Tensor &g = c.tensor(0), &x = c.tensor(1), &b = c.tensor(6), w = factors(x, c.tensor(5), {}).weight;
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), &b = c.tensor(6), w = factors(c, x, c.tensor(5), {}).weight;
   check_gradient(c, g, x);
   const auto size = c.integers(2);
   const auto axes = last_axes(x, size.size());
@@ -120,7 +132,7 @@ void native_layer_norm_backward(call& c) {
 void native_group_norm(call& c) {
   static const operation op("group_norm");
   const Tensor& x = c.tensor(0);
-  const factors f(x, c.tensor(1), c.tensor(2));
+  const factors f(c, x, c.tensor(1), c.tensor(2));
   const int64_t n = c.integer(3), groups = c.integer(6);
   TORCH_CHECK(groups > 0 && c.integer(4) % groups == 0,
               "Expected number of channels in input to be divisible by num_groups, got ", c.integer(4),
@@ -136,7 +148,7 @@ void native_group_norm(call& c) {
 void native_group_norm_backward(call& c) {
   static const operation to_x("group_norm_backward"), to_weight("group_norm_weight_backward");
   const Tensor &g = c.tensor(0), &x = c.tensor(1), &mean = c.tensor(2), &rstd = c.tensor(3),
-               w = factors(x, c.tensor(4), {}).weight;
+               w = factors(c, x, c.tensor(4), {}).weight;
   check_gradient(c, g, x);
   const int64_t channels = c.integer(6), groups = c.integer(8);
   const auto mask = c.value(9).toBoolList();
@@ -185,20 +197,20 @@ std::array<Tensor, 3> batch_norm_of(call& c, batch b) {
                 t->numel());
   }
   if (b.running_mean.defined() && !b.training) {
-    b.running_mean = converted(b.running_mean, at::kFloat);
-    b.running_var = converted(b.running_var, at::kFloat);
+    b.running_mean = as_statistics(c, b.x, b.running_mean);
+    b.running_var = as_statistics(c, b.x, b.running_var);
   }
   for (const Tensor* t : {&b.running_mean, &b.running_var}) {
-    if (!t->defined() || t->scalar_type() == at::kFloat) continue;
+    if (!t->defined() || t->scalar_type() == statistics_type(b.x)) continue;
     if (t->scalar_type() != b.x.scalar_type() || b.running_mean.scalar_type() != b.running_var.scalar_type())
-      c.refuse("with running statistics that are neither of the input's type nor float32");
+      c.refuse("with running statistics that are neither of the input's type nor float32 beside 16 bits");
   }
   if (b.training && b.running_mean.defined() && !(b.momentum >= 0 && b.momentum <= 1))
     c.refuse("with a momentum outside of [0, 1]");
   // The bias' gradient has the weight's type, for all that backward knows.
   if (!b.weight.defined() && b.bias.defined() && b.bias.requires_grad() && b.bias.scalar_type() != b.x.scalar_type())
     c.refuse("with a bias of another type than the input, without a weight");
-  const factors f(b.x, b.weight, b.bias);
+  const factors f(c, b.x, b.weight, b.bias);
   Tensor y = at::empty_like(b.x), mean, rstd;
   if (b.training) {
     mean = statistics(b.x, {channels});
@@ -237,10 +249,11 @@ void native_batch_norm_no_stats(call& c) {
 void native_batch_norm_backward(call& c) {
   static const operation to_x("batch_norm_backward"), to_weight("batch_norm_weight_backward"),
       to_x_given("batch_norm_inference_backward"), to_weight_given("batch_norm_inference_weight_backward");
-  const Tensor &g = c.tensor(0), &x = c.tensor(1), w = factors(x, c.tensor(2), {}).weight;
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), w = factors(c, x, c.tensor(2), {}).weight;
   check_gradient(c, g, x);
   const bool training = c.boolean(7);
-  const Tensor mean = in(at::kFloat, c.tensor(training ? 5 : 3)), other = in(at::kFloat, c.tensor(training ? 6 : 4));
+  const Tensor mean = as_statistics(c, x, c.tensor(training ? 5 : 3)),
+               other = as_statistics(c, x, c.tensor(training ? 6 : 4));
   const auto mask = c.value(9).toBoolList();
   const double eps = eps_of(c, 8);
   Tensor gx, gw, gb;
@@ -286,7 +299,7 @@ void batch_norm(call& c) {
 // input, normalized_shape, weight, eps
 void rms_norm(call& c) {
   const Tensor &x = c.tensor(0), &w = c.tensor(2);
-  if (!(type_bit(x.scalar_type()) & NARROW)) {
+  if (!(type_bit(x.scalar_type()) & FLOATS)) {
     refuse(c.what().name, c.arguments(), "");
     // Not strict. On the CPU aten's is a composite: below our kernel it has no gradient.
     const auto axes = last_axes(x, c.integers(1).size());
@@ -307,11 +320,13 @@ void weight_norm(call& c) {
 // input, normalized_shape, weight, eps; PyTorch's default eps is the type's, of 16-bit types float32's
 void fused_rms_norm(call& c) {
   static const operation op("rms_norm");
-  const Tensor &x = c.tensor(0), w = factors(x, c.tensor(2), {}).weight;
+  const Tensor &x = c.tensor(0), w = factors(c, x, c.tensor(2), {}).weight;
   const auto size = normalized_shape(c, x);
   const auto axes = last_axes(x, size.size());
   Tensor y = fresh(x.sizes(), x.scalar_type(), x.device()), rstd = row_statistics(x, size.size());
-  const double eps = c.has(3) ? eps_of(c, 3) : std::numeric_limits<float>::epsilon();
+  const double least =
+      x.scalar_type() == at::kDouble ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  const double eps = c.has(3) ? eps_of(c, 3) : least;
   op(x.device(), {x, w}, {y, operand::leading(rstd, x.dim() - static_cast<int64_t>(size.size()))},
      {{"axis", at::IntArrayRef(axes)}, {"eps", eps}});
   c.give(std::move(y));
@@ -320,7 +335,7 @@ void fused_rms_norm(call& c) {
 // grad_out, input, normalized_shape, rstd, weight, output_mask
 void fused_rms_norm_backward(call& c) {
   static const operation to_x("rms_norm_backward"), to_weight("rms_norm_weight_backward");
-  const Tensor &g = c.tensor(0), &x = c.tensor(1), w = factors(x, c.tensor(4), {}).weight;
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), w = factors(c, x, c.tensor(4), {}).weight;
   check_gradient(c, g, x);
   const Tensor rstd = without_ones(c.tensor(3), x, c.integers(2).size());
   const auto axes = last_axes(x, c.integers(2).size());
