@@ -193,20 +193,20 @@ struct conv2d_grad_bias : operation<op_id::conv2d_grad_bias> {
 template <op_id Id, class Attrs>
 struct pooling_of_x : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"x", NARROW}};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {{"x", FLOATS}};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 template <op_id Id, class Attrs>
 struct pooling_gradient : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"g", NARROW}};
-  static constexpr operand out[] = {{"grad_x", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}};
+  static constexpr operand out[] = {{"grad_x", FLOATS}};
 };
 struct max_pool2d : pooling_of_x<op_id::max_pool2d, max_pool2d_options> {
   static constexpr std::string_view formula = "the greatest x in the window; NaN wins, -0 < +0";
 };
 struct max_pool2d_backward : pooling_gradient<op_id::max_pool2d_backward, max_pool2d_options> {
-  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"x", FLOATS}};
   static constexpr std::string_view formula = "sum of g over the windows whose (first) greatest x is here";
 };
 struct avg_pool2d : pooling_of_x<op_id::avg_pool2d, avg_pool2d_options> {
@@ -610,7 +610,7 @@ struct vector_norm : operation<op_id::vector_norm> {
 // Pooling whose plans are those of max_pool2d, avg_pool2d and their gradients.
 template <op_id Id, class Attrs>
 struct pooling_with_indices : pooling_of_x<Id, Attrs> {
-  static constexpr operand out[] = {{"out", NARROW}, {"indices", I64}};
+  static constexpr operand out[] = {{"out", FLOATS}, {"indices", I64}};
 };
 struct max_pool2d_with_indices : pooling_with_indices<op_id::max_pool2d_with_indices, max_pool2d_options> {
   static constexpr std::string_view formula = "max_pool2d; where in the plane (row-major) the first greatest x is";
@@ -625,7 +625,7 @@ struct adaptive_max_pool2d_with_indices
       "adaptive_max_pool2d; where in the plane (row-major) the first greatest x is";
 };
 struct adaptive_max_pool2d_backward : pooling_gradient<op_id::adaptive_max_pool2d_backward, no_attrs> {
-  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"x", FLOATS}};
   static constexpr std::string_view formula = "sum of g over the windows whose (first) greatest x is here";
 };
 struct adaptive_avg_pool2d : pooling_of_x<op_id::adaptive_avg_pool2d, adaptive_pool2d_options> {
