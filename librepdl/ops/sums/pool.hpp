@@ -246,7 +246,7 @@ struct pool_plane {
     return certify<T>(sum.hi, sum.bound() + force);
   }
   REPDL_HD static decision finish_max_gradient(const twice_tracked_sum<double>& sum, double force) {
-    return certify<T>(sum.total(), sum.bound() + force);
+    return certify_sum(sum, force);
   }
   REPDL_HD decision finish_average_gradient(const sum_of_terms& sum, double force) const {
     return common != 0 ? mean_of(sum, force, common) : finish_max_gradient(sum, force);
@@ -254,18 +254,8 @@ struct pool_plane {
   REPDL_HD static decision mean_of(const bounded_sum<double>& sum, double force, std::int64_t n) {
     return certify_mean<T>(sum.hi, sum.bound() + force, n);
   }
-  // A sum that is one number is divided by the hardware, with one rounding; one that is two is rounded, and then divided by a power of two,
-  // where that is exact: ties, which certify_mean leaves undecided.
   REPDL_HD static decision mean_of(const twice_tracked_sum<double>& sum, double force, std::int64_t n) {
-    const auto d = static_cast<double>(n);
-    const double bound = sum.bound() + force;
-    const dd total = sum.total();
-    if (bound == 0 && total.lo == 0) return {(total.hi + 0.0) / d, true};
-    if ((n & (n - 1)) == 0 && is_in_middle(total.hi)) {
-      const auto c = certify<double>(total, bound);
-      return {c.value / d, c.decided};
-    }
-    return certify_mean<double>(total, bound, n);
+    return certify_mean_of_sum(sum, force, n);
   }
 
   // ---- exact, always decided; numbers of narrower formats are summed as binary32 ones

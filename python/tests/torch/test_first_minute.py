@@ -589,8 +589,9 @@ def test_bincount():
     assert torch.bincount(x).tolist() == [1, 0, 3]
     with pytest.raises(RuntimeError, match="non-negative"):
         torch.bincount(x - 1, weights=torch.ones(4))
-    with pytest.raises(NotImplementedError, match="not float32"):
-        torch.bincount(x, weights=torch.ones(4, dtype=torch.float64))
+    assert torch.bincount(x, weights=torch.tensor([0.1, 1e17, 1.0, -1e17], dtype=torch.float64)).tolist() == [0.1, 0, 1]
+    with pytest.raises(NotImplementedError, match="neither float32 nor float64"):
+        torch.bincount(x, weights=torch.ones(4, dtype=torch.float16))
 
 
 def test_histc():
