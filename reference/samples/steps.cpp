@@ -126,7 +126,7 @@ std::vector<std::uint64_t> near_wide_quotients(double p) {
   const mpz_class y(static_cast<unsigned long>(n.significand)), scale = mpz_class(1) << 54;
   mpz_class inverse;
   mpz_invert(inverse.get_mpz_t(), scale.get_mpz_t(), y.get_mpz_t());
-  for (int d = -500; d <= 500; ++d) {
+  for (int d = -60; d <= 60; ++d) {
     mpz_class x = inverse * d % y;
     if (x < 0) x += y;
     const mpz_class q = (x * scale - d) / y;
