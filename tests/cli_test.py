@@ -1405,7 +1405,7 @@ class Structured(Case):
         pixels = [(i, j) for i in range(h) for j in range(w)]
         common = ["--attr", "kernel=2,3", "--attr", "stride=2", "--attr", "ceil_mode=true"]
         size = ["--attr", "size=%d,%d" % (h, w)]
-        for t in ("f16", "bf16", "f32"):
+        for t in ("f16", "bf16", "f32", "f64"):
             for low, high in ((rounded(F(1, 4), t), rounded(F(8), t)), (0, infinity(t)), (0, 40)):
                 x, g = ([r.randrange(low, high) | r.choice((0, sign_bit(t))) for _ in range(n)] for n in (h * w, oh * ow))
                 at, winner = dict(zip(pixels, x)), {}
@@ -1433,7 +1433,7 @@ class Structured(Case):
 
     def test_upsampling(self):
         r = random.Random(47)
-        for t in ("f16", "bf16", "f32"):
+        for t in ("f16", "bf16", "f32", "f64"):
             for h, w, oh, ow, scale, exact in ((2, 3, 4, 9, None, False), (5, 4, 3, 7, None, True), (3, 4, 8, 5, 2.6, False), (6, 5, 4, 3, 0.7, True)):
                 def source(o, image, size):
                     at = (o + (F(1, 2) if exact else 0)) * (F(image, size) if scale is None else 1 / F(scale))
@@ -1454,7 +1454,7 @@ class Structured(Case):
 
     def test_adaptive_pooling_and_indices(self):
         r = random.Random(46)
-        for t in ("f16", "bf16", "f32"):
+        for t in ("f16", "bf16", "f32", "f64"):
             for h, w, oh, ow in ((5, 7, 3, 4), (4, 6, 2, 3), (2, 3, 5, 4)):
                 def taps(y, x):  # where [i, i + 1) and [y, y + 1) h / oh meet
                     return [(i, j) for i in range(h) for j in range(w)
@@ -1561,6 +1561,9 @@ class Structured(Case):
         kept = [0 if F(w) < -(-F(0.2) * 2**32 // 1) else rounded(value(v) / (1 - F(0.2))) for v, w in zip(x, draws)]
         for op in ("dropout", "dropout_backward"):
             self.check(op, [(x, [40])], ("f32", (40,), kept), "--attr", "p=0.2", *generator)
+        x = [rounded(F(v, 2**40), "f64") for v in range(2**53 - 40, 2**53)]
+        kept = [0 if F(w) < -(-F(0.2) * 2**32 // 1) else rounded(value(v, "f64") / (1 - F(0.2)), "f64") for v, w in zip(x, draws)]
+        self.check("dropout", [(x, [40], "f64")], ("f64", (40,), kept), "--attr", "p=0.2", *generator)
         # From the reference: no logarithm is exact.
         self.check("normal", [], ("f32", (4,), [0xBF0B1553, 0xBDE3E148, 0x402245C5, 0x3F36797F]), "--attr", "shape=4", "--attr",
                    "mean=0.1", "--attr", "stddev=1.5", *generator)
@@ -1646,9 +1649,10 @@ class Structured(Case):
 
     def test_sums_to_places(self):
         r = random.Random(37)
-        for t in ("f16", "bf16", "f32"):
+        for t in ("f16", "bf16", "f32", "f64"):
             def numbers(n):
-                return [rounded(F(r.randrange(-2000, 2000), 1 << r.randrange(12)), t) for _ in range(n)]
+                most, places = (2**52, 50) if t == "f64" else (2000, 12)
+                return [rounded(F(r.randrange(-most, most), 1 << r.randrange(places)), t) for _ in range(n)]
             rows, n, dim = 5, 40, 3
             x, source, index = numbers(rows * dim), numbers(n * dim), [r.choice((0, 2, 3)) for _ in range(n)]
             for alpha in (F(1), F(-3, 8)):

@@ -1,19 +1,21 @@
-// RN_T of an exact sum of quotients g / n, for divisors n without a small common multiple; T is binary32 or narrower.
+// RN_T of an exact sum of quotients g / n, for divisors n without a small common multiple. Of numbers of binary64 where T is that, of
+// binary32 else: their greatest one is below 2^1024, or 2^128, and their least one 2^least, least = -1074 or -149.
 //
-// Every quotient is divided out to 2^lsb, lsb = -149 - 320, in integers; R is the sum of those, truncated, in units of
+// Every quotient is divided out to 2^lsb, lsb = least - 320, in integers; R is the sum of those, truncated, in units of
 // 2^lsb. With K truncated terms the exact sum S lies in (R - K, R + K). Where both ends round to one number of T, S does too.
 //
 // Otherwise a boundary of rounding is in between: 0, or the middle between two numbers of T. All of them are multiples of
-// 2^-150 = 2^319 units and the interval is shorter than 2^63, so there is one, b, and R = b + c with |c| <= K: c is the
+// 2^(least - 1) = 2^319 units and the interval is shorter than 2^63, so there is one, b, and R = b + c with |c| <= K: c is the
 // low word of R. What is left is the sign of S - b, which takes no common denominator either: the rests r of the
 // divisions are known modulo their n at any place behind the point, so each pass brings 320 more bits of c + sum r / n,
 // until their sum is further from 0 than the truncated terms can make up for.
 //
-// If S = b, no number of bits shows it. But S - b is a multiple of 2^-150 / D, D the least common multiple of the
-// divisors, and after bits of fraction it is known to be below 2K 2^(-149 - bits) <= 2^(-86 - bits): it is 0 as soon as
+// If S = b, no number of bits shows it. But S - b is a multiple of 2^(least - 1) / D, D the least common multiple of the
+// divisors, and after bits of fraction it is known to be below 2K 2^(least - bits) <= 2^(least + 63 - bits): it is 0 as soon as
 // D <= 2^(bits - 64).
 //
-// Sizes: |g| < 2^128, n < 2^62, fewer than 2^62 terms: |R| < 2^(128 + 469 + 62), 660 bits with the sign, in 704.
+// Sizes: |g| < 2^128, n < 2^62, fewer than 2^62 terms: |R| < 2^(128 + 469 + 62), 660 bits with the sign, in 704. Of binary64
+// |R| < 2^(1024 + 1394 + 62), 2481 bits in 2496.
 // A pass: c < 2^62 and fewer than 2^62 terms below 1, times 2^320: 384 bits with the sign, in 448.
 // Checked by tests/convolution/pool_test.cpp against GMP.
 #pragma once
@@ -75,15 +77,21 @@ REPDL_HD std::uint64_t add_quotient(fixed_point<Lsb, Words>& sum, std::uint64_t 
   return rest;
 }
 
-// terms(use) calls use(g, n) for every term: a float, and 1 <= n < 2^62. common_bits: the divisors have a common
+// What is added up for results of T.
+template <class T>
+using widest_of = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// terms(use) calls use(g, n) for every term: a number of widest_of<T>, and 1 <= n < 2^62. common_bits: the divisors have a common
 // multiple of at most 2^common_bits.
 template <class T = float, class Terms>
 REPDL_HD T round_quotient_sum(const Terms& terms, std::int64_t common_bits) {
+  using number = widest_of<T>;
   constexpr int step = 320;
-  fixed_point<-149 - step, 11> sum;
+  constexpr int least = least_exponent<number>;
+  fixed_point<least - step, (format<number>::emax + 1 - least + step + 62 + 1 + 63) / 64> sum;
   special_terms special;
   std::uint64_t cut = 0;  // terms that were truncated
-  terms([&](float g, std::uint64_t n) {
+  terms([&](number g, std::uint64_t n) {
     if (!is_finite(static_cast<double>(g))) return special.add(static_cast<double>(g));
     const auto x = decompose(g);
     cut += add_quotient(sum, x.significand, x.exponent, n, x.negative) != 0 ? 1 : 0;
@@ -104,10 +112,10 @@ REPDL_HD T round_quotient_sum(const Terms& terms, std::int64_t common_bits) {
     fixed_point<0, 7> y;
     y.add_scaled(static_cast<std::uint64_t>(c < 0 ? -c : c), step, c < 0);
     cut = 0;
-    terms([&](float g, std::uint64_t n) {
+    terms([&](number g, std::uint64_t n) {
       if (g == 0) return;
       const auto x = decompose(g);
-      const std::uint64_t power = power_modulo(x.exponent + 149 + bits, n);
+      const std::uint64_t power = power_modulo(x.exponent - least + bits, n);
       std::uint64_t rest = multiply_modulo(x.significand % n, power, n);
       for (int i = step / 64 - 1; i >= 0 && rest != 0; --i) {
         y.add_scaled(divide_wide(rest, 0, n, &rest), 64 * i, x.negative);

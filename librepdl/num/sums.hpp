@@ -169,6 +169,25 @@ struct twice_tracked_sum {
   }
 };
 
+// RN(S) of terms of binary64, and RN(S / n), 1 <= n <= 2^53; force: 0, or +inf for undecided. Errors of low parts are multiples of 2^-1074, so
+// that nothing of them is lost where they are tiny; where a sum overflows, or a term is not finite, error is no number, or infinite.
+REPDL_HD decided_value<double> certify_sum(const twice_tracked_sum<double>& s, double force) {
+  return certify<double>(s.total(), s.bound() + force);
+}
+// A sum that is one number is divided by the hardware, with one rounding; one that is two is rounded, and then divided by a power of two
+// where that is exact: ties, which certify_mean leaves undecided.
+REPDL_HD decided_value<double> certify_mean_of_sum(const twice_tracked_sum<double>& s, double force, std::int64_t n) {
+  const auto d = static_cast<double>(n);
+  const double bound = s.bound() + force;
+  const dd total = s.total();
+  if (bound == 0 && total.lo == 0) return {(total.hi + 0.0) / d, true};
+  if ((n & (n - 1)) == 0 && is_in_middle(total.hi)) {
+    const auto c = certify<double>(total, bound);
+    return {c.value / d, c.decided};
+  }
+  return certify_mean<double>(total, bound, n);
+}
+
 // A compensated sum of terms whose magnitudes are added up, too.
 struct measured_sum : compensated_sum<double> {
   double magnitude = 0;

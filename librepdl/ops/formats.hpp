@@ -57,7 +57,7 @@ inline constexpr dtype_set F32 = one(dtype::f32);
 inline constexpr dtype_set NARROW = one(dtype::f16) | one(dtype::bf16) | F32;
 inline constexpr dtype_set F64 = one(dtype::f64);
 inline constexpr dtype_set FLOATS = NARROW | F64;
-/// Of what is kept beside operands of FLOATS: f32, beside f64 f64 (state_format).
+/// Of what is kept beside operands of FLOATS: f32, beside f64 f64 (state_format). Of dropout.
 inline constexpr dtype_set STATES = F32 | F64;
 inline constexpr dtype_set I64 = one(dtype::i64);
 inline constexpr dtype_set BOOL = one(dtype::boolean);

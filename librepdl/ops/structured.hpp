@@ -193,20 +193,20 @@ struct conv2d_grad_bias : operation<op_id::conv2d_grad_bias> {
 template <op_id Id, class Attrs>
 struct pooling_of_x : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"x", NARROW}};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {{"x", FLOATS}};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 template <op_id Id, class Attrs>
 struct pooling_gradient : operation<Id> {
   using attrs = Attrs;
-  static constexpr operand in[] = {{"g", NARROW}};
-  static constexpr operand out[] = {{"grad_x", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}};
+  static constexpr operand out[] = {{"grad_x", FLOATS}};
 };
 struct max_pool2d : pooling_of_x<op_id::max_pool2d, max_pool2d_options> {
   static constexpr std::string_view formula = "the greatest x in the window; NaN wins, -0 < +0";
 };
 struct max_pool2d_backward : pooling_gradient<op_id::max_pool2d_backward, max_pool2d_options> {
-  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"x", FLOATS}};
   static constexpr std::string_view formula = "sum of g over the windows whose (first) greatest x is here";
 };
 struct avg_pool2d : pooling_of_x<op_id::avg_pool2d, avg_pool2d_options> {
@@ -434,10 +434,10 @@ struct multinomial : operation<op_id::multinomial> {
   static constexpr operand in[] = {of(domain::weights, {"x", NARROW})};
   static constexpr operand out[] = {{"out", I64}};
 };
-struct dropout : of_x<op_id::dropout, dropout_attrs> {
+struct dropout : of_x<op_id::dropout, dropout_attrs, STATES> {
   static constexpr std::string_view formula = "+0 where bernoulli(p), else x / (1 - p)";
 };
-struct dropout_backward : gradient<op_id::dropout_backward, dropout_attrs> {
+struct dropout_backward : gradient<op_id::dropout_backward, dropout_attrs, STATES> {
   static constexpr std::string_view formula = "+0 where bernoulli(p), else g / (1 - p)";
 };
 
@@ -557,8 +557,8 @@ template <op_id Id>
 struct sum_to_places : operation<Id> {
   using attrs = index_add_options;
   static constexpr operand in[] = {
-      {"x", NARROW}, of(domain::indices, {"index", I64, false, extent::own}), {"source", NARROW, false, extent::own}};
-  static constexpr operand out[] = {{"out", NARROW}};
+      {"x", FLOATS}, of(domain::indices, {"index", I64, false, extent::own}), {"source", FLOATS, false, extent::own}};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 struct index_add : sum_to_places<op_id::index_add> {
   static constexpr std::string_view formula =
@@ -572,8 +572,8 @@ struct embedding_backward : operation<op_id::embedding_backward> {
   static constexpr std::string_view formula =
       "sum of g over the places with this index, / their number with scale_grad_by_freq; +0 where no index is";
   using attrs = embedding_backward_attrs;
-  static constexpr operand in[] = {{"g", NARROW}, of(domain::indices, {"indices", I64, false, extent::own})};
-  static constexpr operand out[] = {{"grad_weight", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}, of(domain::indices, {"indices", I64, false, extent::own})};
+  static constexpr operand out[] = {{"grad_weight", FLOATS}};
 };
 
 // What is found of rows: m their mean, both exact. Statistics: the operations with these options.
@@ -610,7 +610,7 @@ struct vector_norm : operation<op_id::vector_norm> {
 // Pooling whose plans are those of max_pool2d, avg_pool2d and their gradients.
 template <op_id Id, class Attrs>
 struct pooling_with_indices : pooling_of_x<Id, Attrs> {
-  static constexpr operand out[] = {{"out", NARROW}, {"indices", I64}};
+  static constexpr operand out[] = {{"out", FLOATS}, {"indices", I64}};
 };
 struct max_pool2d_with_indices : pooling_with_indices<op_id::max_pool2d_with_indices, max_pool2d_options> {
   static constexpr std::string_view formula = "max_pool2d; where in the plane (row-major) the first greatest x is";
@@ -625,7 +625,7 @@ struct adaptive_max_pool2d_with_indices
       "adaptive_max_pool2d; where in the plane (row-major) the first greatest x is";
 };
 struct adaptive_max_pool2d_backward : pooling_gradient<op_id::adaptive_max_pool2d_backward, no_attrs> {
-  static constexpr operand in[] = {{"g", NARROW}, {"x", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"x", FLOATS}};
   static constexpr std::string_view formula = "sum of g over the windows whose (first) greatest x is here";
 };
 struct adaptive_avg_pool2d : pooling_of_x<op_id::adaptive_avg_pool2d, adaptive_pool2d_options> {
@@ -641,14 +641,14 @@ struct upsample_nearest2d : operation<op_id::upsample_nearest2d> {
   static constexpr std::string_view formula =
       "x at row min(floor(i r), h - 1), r = h / oh, or 1 / scale_h; exact: floor((i + 1/2) r); likewise columns";
   using attrs = upsample_nearest2d_attrs;
-  static constexpr operand in[] = {{"x", NARROW}};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {{"x", FLOATS}};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 struct upsample_nearest2d_backward : operation<op_id::upsample_nearest2d_backward> {
   static constexpr std::string_view formula = "sum of g over the pixels that upsample_nearest2d takes from here";
   using attrs = upsample_nearest2d_attrs;
-  static constexpr operand in[] = {{"g", NARROW}};
-  static constexpr operand out[] = {{"grad_x", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}};
+  static constexpr operand out[] = {{"grad_x", FLOATS}};
 };
 
 // Lists of tensors as one vector: x0 x1 ...; of clip_grad_norm the outputs likewise, then the norm.

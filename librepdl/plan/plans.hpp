@@ -335,7 +335,7 @@ struct random_plan {
   double p;                 // dropout
   std::int64_t first;       // randint: the least value
   std::uint64_t range;      // randint: how many values there are, >= 1
-  const float* in;          // dropout
+  const void* in;           // dropout
   axes in_stride;
 };
 

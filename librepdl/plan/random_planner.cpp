@@ -79,7 +79,7 @@ tensor_spec infer_randint(const ops::randint_attrs& a) {
 
 tensor_spec infer_dropout(std::string_view op, inputs in, const ops::dropout_attrs& a) {
   check_probability(op, a.p);
-  return {dtype::f32, in[0].shape()};
+  return {in[0].type(), in[0].shape()};
 }
 
 std::uint64_t threshold_of(double p) noexcept {
@@ -106,7 +106,7 @@ random_plan make_random(ops::op_id op, const generator& a, const tensor_view& ou
   p.out_stride = loop.stride[0];
   p.out_type = out.type();
   if (in != nullptr) {
-    p.in = floats(*in);
+    p.in = in->data();
     p.in_stride = loop.stride[1];
   }
   return p;

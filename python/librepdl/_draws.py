@@ -82,8 +82,8 @@ class Draws:
     def dropout(self, x: A, p: float = 0.5, *, out: A | None = None) -> A:
         """+0 where bernoulli(p), else x / (1 - p), rounded once.
 
-        x: f32
-        out: f32
+        x: f32 f64
+        out: f32 f64
         p: the share that is dropped, in [0, 1]
         Why the bits are right: integers; one exact rounding.
         """
@@ -94,8 +94,8 @@ class Draws:
     def dropout_backward(self, g: A, p: float = 0.5, *, out: A | None = None) -> A:
         """+0 where bernoulli(p), else g / (1 - p), rounded once.
 
-        g: f32
-        grad_x: f32
+        g: f32 f64
+        grad_x: f32 f64
         p: the share that is dropped, in [0, 1]
         Why the bits are right: integers; one exact rounding.
         """

@@ -2845,8 +2845,8 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
         ceil_mode: bool = False, *, out: A | None = None) -> A:
     """The greatest x in the window; NaN wins, -0 < +0.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     kernel: the window's h,w
     stride: h,w; the window's when absent
     padding: top,bottom,left,right, or h,w, or one number
@@ -2862,9 +2862,9 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
         ceil_mode: bool = False, *, out: A | None = None) -> A:
     """sum of g over the windows whose (first) greatest x is here, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     kernel: the window's h,w
     stride: h,w; the window's when absent
     padding: top,bottom,left,right, or h,w, or one number
@@ -2880,8 +2880,8 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
         ceil_mode: bool = False, divisor_override: int = 0, *, out: A | None = None) -> A:
     """(sum of x in the window) / count, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     kernel: the window's h,w
     stride: h,w; the window's when absent
     padding: top,bottom,left,right, or h,w, or one number
@@ -2898,8 +2898,8 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
         count_include_pad: bool = False, ceil_mode: bool = False, divisor_override: int = 0, *, out: A | None = None) -> A:
     """sum over the windows that hold the pixel of g / count, rounded once.
 
-    g: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     kernel: the window's h,w
     stride: h,w; the window's when absent
     padding: top,bottom,left,right, or h,w, or one number
@@ -3617,10 +3617,10 @@ def batch_norm_inference_weight_backward(g: A, x: A, running_mean: Any, running_
 def index_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, *, out: A | None = None) -> A:
     """x + alpha * sum of the slices of source along the axis whose index is here; x itself where no index is, rounded once.
 
-    x: f16 bf16 f32
+    x: f16 bf16 f32 f64
     index: i64
-    source: f16 bf16 f32
-    out: f16 bf16 f32
+    source: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     axis: the axis of x that is indexed, negative from the end
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3633,9 +3633,9 @@ def embedding_backward(g: A, indices: Any, rows: int, padding_idx: int | None = 
         scale_grad_by_freq: bool = False, *, out: A | None = None) -> A:
     """sum of g over the places with this index, / their number with scale_grad_by_freq; +0 where no index is, rounded once.
 
-    g: f16 bf16 f32
+    g: f16 bf16 f32 f64
     indices: i64
-    grad_weight: f16 bf16 f32
+    grad_weight: f16 bf16 f32 f64
     rows: the rows of the weight
     padding_idx: its row gets +0; negative from the end
     scale_grad_by_freq: divide by the number of places
@@ -3648,10 +3648,10 @@ def embedding_backward(g: A, indices: Any, rows: int, padding_idx: int | None = 
 def scatter_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, *, out: A | None = None) -> A:
     """x + alpha * sum of the elements of source whose index along the axis is here; x itself where no index is, rounded once.
 
-    x: f16 bf16 f32
+    x: f16 bf16 f32 f64
     index: i64
-    source: f16 bf16 f32
-    out: f16 bf16 f32
+    source: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     axis: the axis of x that is indexed, negative from the end
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -3752,8 +3752,8 @@ def max_pool2d_with_indices(x: A, kernel: Ints, stride: Ints | None = None, padd
         ceil_mode: bool = False, *, out: Sequence[Any] | None = None) -> tuple[A, Any]:
     """max_pool2d; where in the plane (row-major) the first greatest x is.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     indices: i64
     kernel: the window's h,w
     stride: h,w; the window's when absent
@@ -3770,8 +3770,8 @@ def max_pool2d_with_indices(x: A, kernel: Ints, stride: Ints | None = None, padd
 def adaptive_max_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     """The greatest of x from floor(i h / oh) to ceil((i + 1) h / oh) - 1, likewise w.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     size: the result's h,w
     Why the bits are right: no rounding happens.
     """
@@ -3782,8 +3782,8 @@ def adaptive_max_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
 def adaptive_max_pool2d_with_indices(x: A, size: Ints, *, out: Sequence[Any] | None = None) -> tuple[A, Any]:
     """adaptive_max_pool2d; where in the plane (row-major) the first greatest x is.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     indices: i64
     size: the result's h,w
     A tuple is returned; out is one, too, of arrays or None.
@@ -3796,9 +3796,9 @@ def adaptive_max_pool2d_with_indices(x: A, size: Ints, *, out: Sequence[Any] | N
 def adaptive_max_pool2d_backward(g: A, x: A, *, out: A | None = None) -> A:
     """sum of g over the windows whose (first) greatest x is here, rounded once.
 
-    g: f16 bf16 f32
-    x: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(276, (g, x), out, None)
@@ -3808,8 +3808,8 @@ def adaptive_max_pool2d_backward(g: A, x: A, *, out: A | None = None) -> A:
 def adaptive_avg_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     """The mean of x from floor(i h / oh) to ceil((i + 1) h / oh) - 1, likewise w, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     size: the result's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3820,8 +3820,8 @@ def adaptive_avg_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
 def adaptive_avg_pool2d_backward(g: A, size: Ints, *, out: A | None = None) -> A:
     """sum over the windows that hold the pixel of g / their size, rounded once.
 
-    g: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3965,8 +3965,8 @@ def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 
         out: A | None = None) -> A:
     """x at row min(floor(i r), h - 1), r = h / oh, or 1 / scale_h; exact: floor((i + 1/2) r); likewise columns.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     size: the result's h,w
     scale_h: in [2^-200, 2^200]; 0: oh / h
     scale_w: in [2^-200, 2^200]; 0: ow / w
@@ -3981,8 +3981,8 @@ def upsample_nearest2d_backward(g: A, size: Ints, scale_h: float = 0.0, scale_w:
         out: A | None = None) -> A:
     """sum of g over the pixels that upsample_nearest2d takes from here, rounded once.
 
-    g: f16 bf16 f32
-    grad_x: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     size: the result's h,w
     scale_h: in [2^-200, 2^200]; 0: oh / h
     scale_w: in [2^-200, 2^200]; 0: ow / w

@@ -13,9 +13,7 @@ from registry import ROWS
 WITHOUT = set("""
     erfinv conv2d conv2d_grad_input conv2d_grad_weight conv2d_grad_bias
     cross_entropy cross_entropy_backward cross_entropy_probabilities cross_entropy_probabilities_backward
-    max_pool2d max_pool2d_with_indices max_pool2d_backward avg_pool2d avg_pool2d_backward adaptive_avg_pool2d adaptive_avg_pool2d_backward
-    adaptive_max_pool2d adaptive_max_pool2d_with_indices adaptive_max_pool2d_backward upsample_nearest2d upsample_nearest2d_backward
-    index_add scatter_add embedding_backward multinomial dropout dropout_backward
+    multinomial
 """.split())
 
 
@@ -23,8 +21,8 @@ def has(row, type):
     return any(type in operand["types"] for operand in row["inputs"] + row["outputs"])
 
 
-# Lists of arrays are updated in place: test_arrays.py.
-WITH = [name for name, row in ROWS.items() if has(row, "f64") and row["family"] != "optimizer"]
+# Lists of arrays are updated in place: test_arrays.py. Images and places are below.
+WITH = [name for name, row in ROWS.items() if has(row, "f64") and row["family"] not in ("optimizer", "pooling", "upsample", "scatter")]
 
 
 def test_functions_without_float64():
@@ -34,7 +32,8 @@ def test_functions_without_float64():
 def call(row, convert):
     """Its result; convert makes operands of arrays."""
     if any(a["name"] == "stream" for a in row["attributes"]):
-        return getattr(librepdl.random.Generator(1), row["name"])(4, np.float64)
+        draw = getattr(librepdl.random.Generator(1), row["name"])
+        return draw(convert(np.float64([0.125, 0.25, 0.375, 0.75]))) if row["inputs"] else draw(4, np.float64)
     function = getattr(librepdl, row["name"])
     if not row["inputs"]:
         return function(1.0, 5.0, dtype=np.float64)
@@ -91,3 +90,51 @@ def test_losses():
             assert gradient(0.7, x, t, **options).tolist() == [float(Fraction(0.7) * slope(d) / 40) for d in exact]
     assert librepdl.mse_loss([1e200, 1e-200, 0.0], [0.0, 0.0, 0.0], reduction="sum") == np.inf
     assert librepdl.mse_loss([2.0**512, 0.0], [0.0, 0.0]) == 2.0**1023  # the square overflows, half of it does not
+
+
+def test_images():
+    """Of windows of two rows and three columns, side by side; lists, too."""
+    r = np.random.default_rng(67)
+    x = r.standard_normal((2, 3, 4, 6)) * 2.0 ** r.integers(-60, 3, (2, 3, 4, 6))
+    g = r.standard_normal((2, 3, 2, 2))
+    windows = x.reshape(2, 3, 2, 2, 2, 3).swapaxes(3, 4).reshape(2, 3, 2, 2, 6)
+    sums = np.vectorize(lambda w: sum(map(Fraction, w)), signature="(n)->()")(windows)
+    spread = g.repeat(2, 2).repeat(3, 3)
+    assert (librepdl.max_pool2d(x, (2, 3)) == windows.max(-1)).all()
+    assert (librepdl.adaptive_max_pool2d(x, 2) == windows.max(-1)).all()
+    assert librepdl.avg_pool2d(x, (2, 3)).tolist() == np.vectorize(lambda s: float(s / 6))(sums).tolist()
+    assert librepdl.avg_pool2d(x.tolist(), (2, 3), divisor_override=7).tolist() == np.vectorize(lambda s: float(s / 7))(sums).tolist()
+    assert librepdl.adaptive_avg_pool2d(x, 2).tolist() == np.vectorize(lambda s: float(s / 6))(sums).tolist()
+    assert librepdl.upsample_nearest2d_backward(x, 2).tolist() == np.vectorize(float)(sums).tolist()
+    assert (librepdl.upsample_nearest2d(g, (4, 6)) == spread).all()
+    assert (librepdl.avg_pool2d_backward(g, (2, 3), (4, 6)) == spread / 6).all()
+    assert (librepdl.adaptive_avg_pool2d_backward(g, (4, 6)) == spread / 6).all()
+    greatest, where = librepdl.max_pool2d_with_indices(x, (2, 3))
+    assert greatest.dtype == np.float64 and (x.reshape(2, 3, 24)[np.arange(2)[:, None, None], np.arange(3)[:, None], where.reshape(2, 3, 4)] ==
+                                             greatest.reshape(2, 3, 4)).all()
+    both = librepdl.adaptive_max_pool2d_with_indices(x, 2)
+    assert (both[0] == greatest).all() and (both[1] == where).all()
+    won = np.where(x == greatest.repeat(2, 2).repeat(3, 3), spread, 0.0)
+    assert (librepdl.max_pool2d_backward(g, x, (2, 3)) == won).all() and (librepdl.adaptive_max_pool2d_backward(g, x) == won).all()
+    assert librepdl.avg_pool2d(np.full((1, 1, 2, 2), np.finfo(np.float64).max), 2) == np.finfo(np.float64).max
+
+
+def test_places():
+    r = np.random.default_rng(68)
+    source = r.standard_normal((60, 3)) * 2.0 ** r.integers(-60, 3, (60, 3))
+    x, index = r.standard_normal((5, 3)), r.integers(0, 4, 60)
+    each = index[:, None].repeat(3, 1)
+
+    def sums(place, column):
+        return sum(map(Fraction, source[index == place, column]))
+
+    exact = [[sums(i, j) for j in range(3)] for i in range(5)]
+    for alpha in (1.0, 0.1):
+        want = [[float(Fraction(x[i, j]) + Fraction(alpha) * exact[i][j]) for j in range(3)] for i in range(5)]
+        assert librepdl.index_add(x, index, source, alpha=alpha).tolist() == want
+        assert librepdl.scatter_add(x, each, source, alpha=alpha).tolist() == want
+    assert librepdl.embedding_backward(source, index, 5).tolist() == [[float(s) for s in row] for row in exact]
+    counts = np.bincount(index, minlength=5)
+    assert librepdl.embedding_backward(source, index, 5, scale_grad_by_freq=True).tolist() == [
+        [float(s / int(max(n, 1))) for s in row] for row, n in zip(exact, counts, strict=True)]
+    assert librepdl.index_add([1e17], [0, 0, 0], [1.0, -1e17, 0.1]).tolist() == [1.1]

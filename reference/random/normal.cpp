@@ -134,20 +134,20 @@ array randint(const shape_list& shape, std::uint64_t seed, std::uint64_t stream,
 }
 
 array dropout(const array& x, std::uint64_t seed, std::uint64_t stream, double p, outcomes* where) {
-  array out(f32, x.shape);
+  array out(x.type, x.shape);
   const mpz_class threshold = threshold_of(p);
   const mpq_class kept = 1 - rational(p);  // exact
   for (std::size_t i = 0; i < static_cast<std::size_t>(out.count()); ++i) {
     const std::uint64_t bits = x.get(i);
-    const number v = widen(f32, bits);
+    const number v = widen(x.type, bits);
     std::uint64_t r = 0;
-    outcome o = outcome_of_pattern(f32, 0);
+    outcome o = outcome_of_pattern(x.type, 0);
     if (!drawn(seed, stream, i, threshold)) {
       if (v.kind == number_kind::finite) {
-        r = round_exact(f32, rational(f32, bits) / kept, &o);
+        r = round_exact(x.type, rational(x.type, bits) / kept, &o);
       } else {
-        r = v.kind == number_kind::nan ? nan_bits(f32) : bits;  // kept > 0
-        o = outcome_of_pattern(f32, r);
+        r = v.kind == number_kind::nan ? nan_bits(x.type) : bits;  // kept > 0
+        o = outcome_of_pattern(x.type, r);
       }
     }
     out.set(i, r);

@@ -132,6 +132,6 @@ std::vector<array> step_inputs(const std::string& op, sample_class c, dtype type
 std::vector<array> list_inputs(const std::string& op, sample_class c, dtype type, const std::vector<shape_list>& shapes,
                                const attributes& attrs, word_stream& w);
 std::vector<array> random_inputs(sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,
-                                 word_stream& w);
+                                 word_stream& w, dtype type);
 
 }  // namespace repdl::reference::detail

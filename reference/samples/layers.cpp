@@ -145,12 +145,15 @@ std::vector<array> convolution(const std::string& op, sample_class c, const std:
   return v;
 }
 
+using wide_patterns = patterns_of<std::uint64_t>;
+
 /// Images in which neighbours belong together, whichever windows meet: integers of the format's precision and one scale (their sums
 /// are often ties), a tiny number at every second pixel of every second row (near-ties), alternating signs (zeros).
 array plane_values(sample_class c, dtype t, const shape_list& shape, word_stream& w) {
-  const format& f = format_of(t);
-  const auto sign_bit = static_cast<std::uint32_t>(f.sign_bit());
-  const std::uint32_t hidden = 1U << (f.precision - 1);
+  const wide_patterns of(t);
+  const format& f = of.f;
+  const std::uint64_t hidden = std::uint64_t{1} << (f.precision - 1);
+  const bool is_wide = t == dtype::f64;
   array a(t, shape);
   const std::size_t height = size_at(shape, 2), width = size_at(shape, 3),
                     planes = size_at(shape, 0) * size_at(shape, 1);
@@ -158,19 +161,19 @@ array plane_values(sample_class c, dtype t, const shape_list& shape, word_stream
   for (std::size_t p = 0; p < planes; ++p) {
     const int e = t == dtype::f16 ? w.between(-10, 1) : w.between(-20, 20);
     const bool sign = w.flip(), keep = w.below(16) == 0, uneven = w.below(4) == 0;
-    const auto value = static_cast<std::uint32_t>(sample(normal_range, t, w));
+    const std::uint64_t value = of.ordinary(normal_range, w);
     for (std::size_t y = 0; y < height; ++y) {
       for (std::size_t x = 0; x < width; ++x, ++i) {
-        std::uint32_t v = drawn(c, t, keep, w);
+        std::uint64_t v = of.drawn(c, keep, w);
         if (c == ties || c == near_ties) {
           const bool small = c == near_ties && y % 2 == 0 && x % 2 == 0;
-          const std::uint32_t m = hidden | w.below(hidden);
-          const std::uint64_t pattern =
-              small ? exact_pattern(t, w.flip(), 1, std::max(e - 70, f.ulp_min())) : exact_pattern(t, sign, m, e);
-          v = static_cast<std::uint32_t>(pattern);
+          const std::uint64_t m =
+              hidden | (is_wide ? w.next64() & (hidden - 1) : w.below(static_cast<std::uint32_t>(hidden)));
+          const int below = !small ? 0 : is_wide ? w.between(60, 130) : 70;
+          v = small ? of.tiny(w.flip(), e - below) : of.pattern(sign, m, e);
         }
-        if (c == overflow_border) v = (static_cast<std::uint32_t>(f.largest()) - (v & 3)) | (sign ? sign_bit : 0);
-        if (c == cancelling) v = value ^ (x % 2 == 0 ? 0 : sign_bit) ^ (uneven && w.below(16) == 0 ? 1U : 0U);
+        if (c == overflow_border) v = (f.largest() - (v & 3)) | (sign ? f.sign_bit() : 0);
+        if (c == cancelling) v = value ^ (x % 2 == 0 ? 0 : f.sign_bit()) ^ (uneven && w.below(16) == 0 ? 1U : 0U);
         a.set(i, v);
       }
     }
@@ -233,14 +236,15 @@ std::vector<array> pooling(const std::string& op, sample_class c, dtype t, const
   // x of the class, or with one peak in each window of stride 1: it gets all of them.
   array g = plane_values(c, t, s, w);
   array x(t, shapes[1]);
-  const auto hundred = static_cast<std::uint32_t>(convert(f32, t, 0x42c80000));
+  const wide_patterns of(t);
+  const std::uint64_t hundred = convert(f32, t, 0x42c80000);
   const bool peaks = w.below(4) != 0;
   const sample_class other = w.flip() ? narrow_lattice : c;
   const std::int64_t reach_h = (k.h - 1) * win.dilation.h + 1, reach_w = (k.w - 1) * win.dilation.w + 1;
   for (std::int64_t i = 0; i < x.count(); ++i) {
     const std::int64_t y = i / shapes[1][3] % shapes[1][2], col = i % shapes[1][3];
     const bool peak = y % reach_h == reach_h - 1 && col % reach_w == reach_w - 1;
-    const std::uint32_t v = drawn(peaks ? narrow_lattice : other, t, false, w);
+    const std::uint64_t v = of.drawn(peaks ? narrow_lattice : other, false, w);
     x.set(index(i), peaks && peak ? hundred + w.below(3) : v);
   }
   return {g, x};

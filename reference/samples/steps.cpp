@@ -1,6 +1,9 @@
 // Inputs of sgd, adamw and dropout. The hyper-parameters are attributes: with powers of two as lr and momentum (sgd),
 // or lr, beta1 = beta2 = 0 or 1/2, eps = 0, weight_decay = 0, step = 1 (adamw), the updates can be exact, and the
 // classes aim at them.
+
+#include <gmpxx.h>
+
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
@@ -114,9 +117,28 @@ element<Word> plain_element(const operands<Word>& o, sample_class c, word_stream
   return r;
 }
 
-/// x / (1 - p) beside a midpoint, for 1 - p = y 2^s with an odd y of 24 bits: x 2^25 = q y + d, q odd of 25 bits.
-std::vector<std::uint32_t> near_quotients(double p) {
-  std::vector<std::uint32_t> found;
+/// x / (1 - p) beside a midpoint, for 1 - p = y 2^s with an odd y of 53 bits: x 2^54 = q y + d, q odd of 54 bits. The x with a small d
+/// are d / 2^54 modulo y.
+std::vector<std::uint64_t> near_wide_quotients(double p) {
+  std::vector<std::uint64_t> found;
+  const number n = widen(dtype::f64, std::bit_cast<std::uint64_t>(1 - p));  // exact for the p that are aimed at
+  if (n.kind != number_kind::finite || (n.significand & 1) == 0 || n.significand >> 52 != 1) return found;
+  const mpz_class y(static_cast<unsigned long>(n.significand)), scale = mpz_class(1) << 54;
+  mpz_class inverse;
+  mpz_invert(inverse.get_mpz_t(), scale.get_mpz_t(), y.get_mpz_t());
+  for (int d = -60; d <= 60; ++d) {
+    mpz_class x = inverse * d % y;
+    if (x < 0) x += y;
+    const mpz_class q = (x * scale - d) / y;
+    if (mpz_sizeinbase(x.get_mpz_t(), 2) == 53 && mpz_sizeinbase(q.get_mpz_t(), 2) == 54 &&
+        mpz_odd_p(q.get_mpz_t()) != 0)
+      found.push_back(x.get_ui());
+  }
+  return found;
+}
+/// The same for binary32, y of 24 bits, q of 25.
+std::vector<std::uint64_t> near_quotients(double p) {
+  std::vector<std::uint64_t> found;
   const number n = widen(dtype::f64, std::bit_cast<std::uint64_t>(1 - p));  // exact for the p that are aimed at
   if (n.kind != number_kind::finite) return found;
   const std::uint64_t y = n.significand >> std::countr_zero(n.significand);
@@ -124,7 +146,7 @@ std::vector<std::uint32_t> near_quotients(double p) {
   for (std::uint64_t x = 1 << 23; x < 1 << 24; ++x) {
     const std::uint64_t scaled = x << 25, q = (scaled + y / 2) / y;
     const auto d = static_cast<std::int64_t>(scaled - q * y);
-    if (q >> 24 == 1 && (q & 1) != 0 && d >= -7 && d <= 7) found.push_back(static_cast<std::uint32_t>(x));
+    if (q >> 24 == 1 && (q & 1) != 0 && d >= -7 && d <= 7) found.push_back(x);
   }
   return found;
 }
@@ -175,18 +197,20 @@ std::vector<array> step_inputs(const std::string& op, sample_class c, dtype type
 }
 
 std::vector<array> random_inputs(sample_class c, const std::vector<shape_list>& shapes, const attributes& attrs,
-                                 word_stream& w) {
+                                 word_stream& w, dtype type) {
   if (shapes.empty()) return {};  // random numbers alone
-  array x(dtype::f32, shapes[0]);
-  const std::vector<std::uint32_t> near =
-      c == near_ties ? near_quotients(attribute_or(attrs, "p", 0.5)) : std::vector<std::uint32_t>{};
+  const patterns_of<std::uint64_t> of(type);
+  const double p = attribute_or(attrs, "p", 0.5);
+  array x(type, shapes[0]);
+  std::vector<std::uint64_t> near;
+  if (c == near_ties) near = type == dtype::f64 ? near_wide_quotients(p) : near_quotients(p);
   for (std::size_t i = 0; i < static_cast<std::size_t>(x.count()); ++i) {
-    std::uint32_t v = ordinary(c, w);
-    if (c == single_nonfinite && w.flip()) v = special32(w);
+    std::uint64_t v = of.ordinary(c, w);
+    if (c == single_nonfinite && w.flip()) v = of.special(w);
     if (!near.empty()) {
       const bool negative = w.flip();
       const int e = w.between(-60, 60);
-      v = pattern32(negative, near[w.below(static_cast<std::uint32_t>(near.size()))], e);
+      v = of.pattern(negative, near[w.below(static_cast<std::uint32_t>(near.size()))], e);
     }
     x.set(i, v);
   }
@@ -226,7 +250,7 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
       if (op == "total_norm" || op == "clip_grad_norm") return detail::list_inputs(op, c, type, shapes, attrs, w);
       return detail::step_inputs(op, c, type, shapes, attrs, w);
     case ops::family::random:
-      return detail::random_inputs(c, shapes, attrs, w);
+      return detail::random_inputs(c, shapes, attrs, w, type);
     case ops::family::convert:
     case ops::family::reduce:
     case ops::family::matmul:

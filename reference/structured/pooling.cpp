@@ -9,6 +9,14 @@
 namespace repdl::reference {
 namespace {
 
+using elements = std::vector<std::uint64_t>;
+
+elements elements_of(const array& a) {
+  elements v;
+  for (std::int64_t i = 0; i < a.count(); ++i) v.push_back(a.get(index(i)));
+  return v;
+}
+
 void check_pooling(bool ok) {
   if (!ok) throw std::invalid_argument("reference: pooling shapes");
 }
@@ -60,11 +68,11 @@ void for_windows(const pool_windows& win, std::int64_t planes, F&& f) {
 }
 
 /// The pixel of the window's greatest element: NaN wins (the first one), -0 < +0, then the first index.
-std::int64_t greatest(dtype t, const patterns& x, std::int64_t first, const std::vector<std::int64_t>& pixels) {
+std::int64_t greatest(dtype t, const elements& x, std::int64_t first, const std::vector<std::int64_t>& pixels) {
   if (pixels.empty()) throw std::invalid_argument("reference: the greatest of nothing");
   std::int64_t best = pixels[0];
   for (const std::int64_t p : pixels) {
-    const std::uint32_t v = x[index(first + p)];
+    const std::uint64_t v = x[index(first + p)];
     if (widen(t, v).kind == number_kind::nan) return p;
     if (order_key(t, v) > order_key(t, x[index(first + best)])) best = p;
   }
@@ -79,8 +87,8 @@ std::int64_t divisor(const pool_windows& win, const attributes& attrs, std::int6
 }
 
 /// The terms divided by -n instead of n: their signs are changed.
-void change_sign(dtype t, patterns& v) {
-  for (std::uint32_t& x : v) x ^= static_cast<std::uint32_t>(format_of(t).sign_bit());
+void change_sign(dtype t, elements& v) {
+  for (std::uint64_t& x : v) x ^= format_of(t).sign_bit();
 }
 
 /// out = f(the windows, the elements, the first one of the plane, the window's index in the result, the taps) for every window.
@@ -88,7 +96,7 @@ template <class F>
 array pool(const array& x, const attributes& attrs, F&& f) {
   check_pooling(x.shape.size() == 4);
   const pool_windows win(attrs, {x.shape[2], x.shape[3]}, extent_of(attrs, "size"));
-  const patterns v = x.patterns();
+  const elements v = elements_of(x);
   array out(x.type, {x.shape[0], x.shape[1], win.result.h, win.result.w});
   for_windows(win, x.shape[0] * x.shape[1], [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
     out.set(index(o), f(win, v, plane * win.image.h * win.image.w, o, pixels));
@@ -101,7 +109,7 @@ array pool(const array& x, const attributes& attrs, F&& f) {
 std::vector<array> max_pool2d(const array& x, const attributes& attrs, bool with_indices) {
   const dtype t = x.type;
   std::vector<std::int64_t> where;
-  array out = pool(x, attrs, [&](const auto&, const patterns& v, std::int64_t first, std::int64_t, const auto& pixels) {
+  array out = pool(x, attrs, [&](const auto&, const elements& v, std::int64_t first, std::int64_t, const auto& pixels) {
     where.push_back(greatest(t, v, first, pixels));
     const std::uint64_t best = v[index(first + where.back())];
     return widen(t, best).kind == number_kind::nan ? nan_bits(t) : best;
@@ -119,8 +127,8 @@ array max_pool2d_backward(const array& g, const array& x, const attributes& attr
   check_pooling(x.shape.size() == 4 && g.shape.size() == 4 && x.type == g.type);
   const pool_windows win(attrs, {x.shape[2], x.shape[3]}, extent{g.shape[2], g.shape[3]});
   check_pooling(g.shape == shape_list{x.shape[0], x.shape[1], win.result.h, win.result.w});
-  const patterns v = x.patterns(), gv = g.patterns();
-  std::vector<patterns> terms(index(x.count()));  // of each pixel
+  const elements v = elements_of(x), gv = elements_of(g);
+  std::vector<elements> terms(index(x.count()));  // of each pixel
   for_windows(win, x.shape[0] * x.shape[1], [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
     const std::int64_t first = plane * win.image.h * win.image.w;
     terms[index(first + greatest(x.type, v, first, pixels))].push_back(gv[index(o)]);
@@ -129,7 +137,7 @@ array max_pool2d_backward(const array& g, const array& x, const attributes& attr
   exact_sum s(x.type);
   for (std::size_t i = 0; i < terms.size(); ++i) {
     s.clear();
-    for (const std::uint32_t t : terms[i]) s.add(t);
+    for (const std::uint64_t t : terms[i]) s.add(t);
     out.set(i, s.round());
     if (where != nullptr) where->push_back(s.where());
   }
@@ -139,13 +147,13 @@ array max_pool2d_backward(const array& g, const array& x, const attributes& attr
 array avg_pool2d(const array& x, const attributes& attrs, outcomes* where) {
   exact_sum s(x.type);
   return pool(x, attrs,
-              [&](const pool_windows& win, const patterns& v, std::int64_t first, std::int64_t o, const auto& pixels) {
+              [&](const pool_windows& win, const elements& v, std::int64_t first, std::int64_t o, const auto& pixels) {
                 const std::int64_t n = divisor(win, attrs, o, pixels.size());
-                patterns terms;
+                elements terms;
                 for (const std::int64_t p : pixels) terms.push_back(v[index(first + p)]);
                 if (n < 0) change_sign(x.type, terms);
                 s.clear();
-                for (const std::uint32_t t : terms) s.add(t);
+                for (const std::uint64_t t : terms) s.add(t);
                 if (where != nullptr) where->push_back(s.where(n < 0 ? -n : n));
                 return s.round_mean(n < 0 ? -n : n);
               });
@@ -157,10 +165,10 @@ array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* whe
   const pool_windows win(attrs, image, extent{g.shape[2], g.shape[3]});
   check_pooling(g.shape[2] == win.result.h && g.shape[3] == win.result.w);
   struct term {
-    std::uint32_t g;
+    std::uint64_t g;
     std::int64_t n;  // the window's divisor
   };
-  patterns gv = g.patterns();
+  elements gv = elements_of(g);
   const bool negative = attribute_or<std::int64_t>(attrs, "divisor_override", 0) < 0;
   if (negative) change_sign(g.type, gv);
   array out(g.type, {g.shape[0], g.shape[1], image.h, image.w});
@@ -192,8 +200,8 @@ array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* whe
         mpz_divexact_ui(factor, common, static_cast<unsigned long>(t.n));
         mpz_addmul(numerator, one.value(), factor);
       }
-      out.set(i, round_quotient(g.type, numerator, common, exact_sum::unit));
-      if (where != nullptr) o = locate(g.type, numerator, common, exact_sum::unit);
+      out.set(i, round_quotient(g.type, numerator, common, one.unit_of_sum()));
+      if (where != nullptr) o = locate(g.type, numerator, common, one.unit_of_sum());
     }
     if (where != nullptr) where->push_back(o);
   }

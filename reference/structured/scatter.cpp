@@ -8,7 +8,7 @@
 namespace repdl::reference {
 namespace {
 
-/// The exact sum of numbers of a narrow format or binary32.
+/// The exact sum of numbers.
 class list_sum {
  public:
   void add(const number& n) {
@@ -28,7 +28,7 @@ class list_sum {
   }
 
  private:
-  static constexpr int unit = 149;  // in units of 2^-149
+  static constexpr int unit = 1074;  // in units of 2^-1074
   mpz_class sum_;
   bool nan_ = false, plus_ = false, minus_ = false;
 };

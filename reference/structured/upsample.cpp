@@ -60,7 +60,7 @@ array upsample_nearest2d_backward(const array& g, const attributes& attrs, outco
   exact_sum s(g.type);
   for (std::size_t i = 0; i < terms.size(); ++i) {
     s.clear();
-    for (const std::uint64_t t : terms[i]) s.add(static_cast<std::uint32_t>(t));
+    for (const std::uint64_t t : terms[i]) s.add(t);
     out.set(i, s.round());
     if (where != nullptr) where->push_back(s.where());
   }

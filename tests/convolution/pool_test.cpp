@@ -199,16 +199,18 @@ float pick(int k) {
   }
 }
 
-// Of a format of 16 bits: any pattern, subnormal and large numbers, or the nearest to those of binary32.
+// Of another format: any pattern, subnormal and large numbers, or the nearest to those of binary32; of binary64 with more bits.
 std::uint64_t pick(dtype t, int k) {
   const reference::format& f = reference::format_of(t);
   const std::uint64_t b = engine(), sign = (b >> 63) != 0 ? f.sign_bit() : 0;
   if (t == dtype::f32) return bits(pick(k));
-  if (k == 0) return b & 0xffff;
+  if (k == 0) return t == dtype::f64 ? b : b & 0xffff;
   if (k == 2) return b % 20 | sign;
-  if (k == 3) return (f.largest() - b % (4U << (f.precision - 1))) | sign;
+  if (k == 3) return (f.largest() - b % (std::uint64_t{4} << (f.precision - 1))) | sign;
   if (k == 4 && b % 3 == 0) return f.largest() | sign;
-  return reference::convert(dtype::f32, t, bits(pick(k)));
+  const std::uint64_t x = reference::convert(dtype::f32, t, bits(pick(k)));
+  const bool longer = t == dtype::f64 && k >= 6 && reference::widen(t, x).kind == reference::number_kind::finite;
+  return longer ? x | (b & ((std::uint64_t{1} << 29) - 1)) : x;
 }
 
 array values(const shape_list& shape, dtype t) {
@@ -320,7 +322,7 @@ TEST_CASE("pooling: random geometries, layouts and values against the oracle, ev
     const int which = trial % operations;
     const std::string& op = names[which];
     const dtype type =
-        std::array{dtype::f32, dtype::f16, dtype::bf16}[static_cast<std::size_t>(trial / operations % 3)];
+        std::array{dtype::f32, dtype::f16, dtype::bf16, dtype::f64}[static_cast<std::size_t>(trial / operations % 4)];
     const bool maximum = op.find("max") != std::string::npos, backward = op.ends_with("backward"),
                adaptive = op.starts_with("adaptive");
     geometry t{};
@@ -427,7 +429,7 @@ TEST_CASE("max_pool2d_with_indices: the first of equals, the first NaN, and padd
 }
 
 // Sums of every class of inputs, in formats whose sums have many ties.
-TEST_CASE("pooling of f16 and bf16: every class of inputs against the oracle") {
+TEST_CASE("pooling of f16, bf16 and f64: every class of inputs against the oracle") {
   using list = std::vector<std::int64_t>;
   struct problem {
     shape_list image, result;
@@ -442,7 +444,7 @@ TEST_CASE("pooling of f16 and bf16: every class of inputs against the oracle") {
   for (const std::string op : {"max_pool2d", "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward"}) {
     const op_info* const o = find(op);
     REQUIRE(o != nullptr);
-    for (const dtype type : {dtype::f16, dtype::bf16}) {
+    for (const dtype type : {dtype::f16, dtype::bf16, dtype::f64}) {
       reference::outcomes where;
       for (const problem& p : problems) {
         attributes attrs{
@@ -520,9 +522,9 @@ TEST_CASE("avg_pool2d_backward: counts with a huge common multiple" * doctest::t
       const std::int64_t first = y * stride - padding;
       return std::min(first + kernel, size) - std::max<std::int64_t>(first, 0);
     };
-    for (int k = 0; k < 19; ++k) {
+    for (int k = 0; k < 23; ++k) {
       // 11 on: four kinds of the other formats.
-      const dtype type = k < 11 ? dtype::f32 : k < 15 ? dtype::f16 : dtype::bf16;
+      const dtype type = k < 11 ? dtype::f32 : k < 15 ? dtype::f16 : k < 19 ? dtype::bf16 : dtype::f64;
       const int kind = k < 11 ? k : (k - 11) % 4 * 3;
       array g(type, {1, 1, oh, ow});
       for (std::int64_t y = 0; y < oh; ++y) {
@@ -554,7 +556,7 @@ TEST_CASE("avg_pool2d_backward: counts of padded taps with a huge common multipl
                              .ceil_mode = true};
   const attributes attrs{{"kernel", list{299, 293}}, {"stride", list{150}},       {"padding", list{150}},
                          {"ceil_mode", true},        {"count_include_pad", true}, {"size", list{3, 2}}};
-  for (const dtype type : {dtype::f32, dtype::f16, dtype::bf16}) {
+  for (const dtype type : {dtype::f32, dtype::f16, dtype::bf16, dtype::f64}) {
     for (int k = 0; k < 9; ++k) {
       array g(type, {1, 1, 2, 2});
       for (std::size_t i = 0; i < 4; ++i) g.set(i, pick(type, k));
@@ -607,22 +609,22 @@ TEST_CASE("division of two words and powers of 2, modulo up to 62 bits, against 
   }
 }
 
+template <class T>
 struct quotients {
+  static constexpr int least = std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits;  // 2^least
   struct term {
-    float g;
+    T g;
     std::uint64_t n;
   };
   std::vector<term> terms;
   mpq_class sum;
   mpz_class common = 1;
 
-  void add(float g, std::uint64_t n) {
+  void add(T g, std::uint64_t n) {
     terms.push_back({g, n});
     if (!std::isfinite(g)) return;
-    mpz_class significand;
-    mpz_set_d(significand.get_mpz_t(), std::ldexp(static_cast<double>(g), 149));
-    mpq_class q(significand, to_mpz(n) << 149);
-    q.canonicalize();
+    mpq_class q(g);
+    q /= to_mpz(n);
     sum += q;
     const mpz_class divisor = to_mpz(n);
     mpz_lcm(common.get_mpz_t(), common.get_mpz_t(), divisor.get_mpz_t());
@@ -630,40 +632,40 @@ struct quotients {
   // a 2^exponent / n, in pieces of 24 bits.
   void add_scaled(std::uint64_t a, int exponent, std::uint64_t n, bool negative) {
     for (int at = 0; a != 0; a >>= 24, at += 24) {
-      const float g = std::ldexp(static_cast<float>(a & 0xffffffu), exponent + at);
+      const T g = std::ldexp(static_cast<T>(a & 0xffffffu), exponent + at);
       add(negative ? -g : g, n);
     }
   }
   // The library's result and how often it went through the terms.
-  std::uint32_t round(std::int64_t slack, int* passes) const {
+  std::uint64_t round(std::int64_t slack, int* passes) const {
     *passes = 0;
     const auto all = [&](auto&& use) {
       ++*passes;
       for (const term& t : terms) use(t.g, t.n);
     };
-    return bits(num::round_quotient_sum(all, static_cast<std::int64_t>(mpz_sizeinbase(common.get_mpz_t(), 2)) + slack));
+    const auto common_bits = static_cast<std::int64_t>(mpz_sizeinbase(common.get_mpz_t(), 2)) + slack;
+    return num::to_bits(num::round_quotient_sum<T>(all, common_bits));
   }
-  std::uint32_t expected() const {
-    return static_cast<std::uint32_t>(reference::round_rational(dtype::f32, sum.get_mpq_t()));
-  }
+  std::uint64_t expected() const { return reference::round_rational(dtype_of<T>, sum.get_mpq_t()); }
 };
 
-TEST_CASE("sums of quotients against GMP: random terms") {
+TEST_CASE_TEMPLATE("sums of quotients against GMP: random terms", T, float, double) {
   int passes = 0;
-  for (int trial = 0; trial < 20000; ++trial) {
-    quotients q;
+  for (int trial = 0; trial < (sizeof(T) == 4 ? 20000 : 5000); ++trial) {
+    quotients<T> q;
     const int k = static_cast<int>(engine() % 9);
     const int bound = static_cast<int>(engine() % 62);
     bool finite = true;
     for (int i = static_cast<int>(engine() % 12); i >= 0; --i) {
-      const float g = pick(engine() % 8 == 0 ? static_cast<int>(engine() % 9) : k);
+      const std::uint64_t pattern = pick(dtype_of<T>, engine() % 8 == 0 ? static_cast<int>(engine() % 9) : k);
+      const T g = num::from_bits<T>(static_cast<num::storage_of<T>>(pattern));
       finite = finite && std::isfinite(g);
       q.add(g, (engine() >> (2 + bound)) | 1);
     }
     if (!finite) {
       num::special_terms special;
-      for (const quotients::term& t : q.terms) special.add(static_cast<double>(t.g));
-      REQUIRE(q.round(0, &passes) == bits(special.value()));
+      for (const auto& t : q.terms) special.add(static_cast<double>(t.g));
+      REQUIRE(q.round(0, &passes) == num::to_bits(special.value<T>()));
     } else {
       REQUIRE(q.round(0, &passes) == q.expected());
     }
@@ -672,28 +674,32 @@ TEST_CASE("sums of quotients against GMP: random terms") {
 
 // Sums that are a boundary of rounding, or one unit of the common denominator beside it: sum of a_i / n_i = 1 / D
 // modulo 1 for coprime n_i with the product D and a_i the inverse of D / n_i modulo n_i.
-TEST_CASE("sums of quotients against GMP: at a boundary and 2^-149 / D beside it") {
-  const float largest = std::numeric_limits<float>::max();
-  const std::vector<std::vector<float>> boundaries = {
-      {},                                       // 0
-      {1.0f, 0x1p-24f},                         // 1 + half an ulp
-      {1 + 0x1p-23f, 0x1p-24f},                 // an odd float + half an ulp
-      {3.0f},                                   // no boundary
-      {0x1p-126f - 0x1p-149f},                  // + 2^-150: the border of subnormal numbers
-      {5 * 0x1p-149f},                          // + 2^-150
-      {0.0f},                                   // + 2^-150
-      {largest, 0x1p103f},                      // the border of overflow
-      {largest, -0x1p103f, largest, -largest},  // a tie below it
+TEST_CASE_TEMPLATE("sums of quotients against GMP: at a boundary and the least number / D beside it", T, float,
+                   double) {
+  using limits = std::numeric_limits<T>;
+  constexpr int least = quotients<T>::least;
+  const T largest = limits::max(), half = limits::epsilon() / 2, unit = limits::denorm_min();
+  const T last = std::ldexp(half, limits::max_exponent - 1);  // half of the largest number's last place
+  const std::vector<std::vector<T>> boundaries = {
+      {},                                   // 0
+      {1, half},                            // 1 + half an ulp
+      {1 + 2 * half, half},                 // an odd number + half an ulp
+      {3},                                  // no boundary
+      {limits::min() - unit},               // + unit / 2: the border of subnormal numbers
+      {5 * unit},                           // + unit / 2
+      {0},                                  // + unit / 2
+      {largest, last},                      // the border of overflow
+      {largest, -last, largest, -largest},  // a tie below it
   };
   int most = 0;
   int decided_late = 0;
-  for (int trial = 0; trial < 4000; ++trial) {
+  for (int trial = 0; trial < (sizeof(T) == 4 ? 4000 : 1500); ++trial) {
     const auto which = static_cast<std::size_t>(trial) % boundaries.size();
     const bool negative = engine() % 2 != 0;
     const int beside = static_cast<int>(engine() % 3) - 1;
-    quotients q;
-    for (const float g : boundaries[which]) q.add(negative ? -g : g, 1);
-    if (which >= 4 && which <= 6) q.add(negative ? -0x1p-149f : 0x1p-149f, 2);
+    quotients<T> q;
+    for (const T g : boundaries[which]) q.add(negative ? -g : g, 1);
+    if (which >= 4 && which <= 6) q.add(negative ? -unit : unit, 2);
     // Coprime divisors.
     std::vector<std::uint64_t> n;
     mpz_class product = 1;
@@ -713,19 +719,19 @@ TEST_CASE("sums of quotients against GMP: at a boundary and 2^-149 / D beside it
       units += inverse * cofactor;
       const std::uint64_t a = mpz_get_ui(inverse.get_mpz_t());
       if (beside != 0) {
-        q.add_scaled(a, -149, d, beside < 0);
+        q.add_scaled(a, least, d, beside < 0);
       } else {  // a / d and (d - a) / d: one unit, in pieces that leave rests
-        q.add_scaled(a, -149, d, false);
-        q.add_scaled(d - a, -149, d, false);
-        q.add(-0x1p-149f, 1);
+        q.add_scaled(a, least, d, false);
+        q.add_scaled(d - a, least, d, false);
+        q.add(-unit, 1);
       }
     }
     if (beside != 0 && !n.empty()) {
       units = (units - 1) / product;
-      q.add_scaled(mpz_get_ui(units.get_mpz_t()), -149, 1, beside > 0);
+      q.add_scaled(mpz_get_ui(units.get_mpz_t()), least, 1, beside > 0);
     }
     if (trial % 2 == 0) {  // terms that cancel, with different divisors
-      const float g = std::ldexp(1.0f + static_cast<float>(engine() % 1024), static_cast<int>(engine() % 100) - 40);
+      const T g = std::ldexp(1 + static_cast<T>(engine() % 1024), static_cast<int>(engine() % 100) - 40);
       q.add(3 * g, 9 * 7);
       q.add(-g, 3 * 7);
     }

@@ -24,7 +24,7 @@ using reference::shape_list;
 
 namespace {
 
-constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32};
+constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
 
 struct scatter_call {
   std::string op;
@@ -110,6 +110,7 @@ TEST_CASE("sums to places: every class of terms, from every tier, on every instr
   }
   CHECK(decided[0] > 0);
   CHECK(decided[1] > 0);
+  CHECK(decided[2] > 0);  // of f64
   CHECK(decided[3] > 0);  // ties of sums that were not exact
 }
 

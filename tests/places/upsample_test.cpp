@@ -37,7 +37,8 @@ TEST_CASE("upsample: against the oracle") {
     if (k % 3 != 0) attrs.push_back({"scale_h", scales[below(11)]});
     if (k % 5 != 0) attrs.push_back({"scale_w", scales[below(11)]});
     if (k % 4 >= 2) attrs.push_back({"exact", true});
-    const dtype type = k % 3 == 0 ? dtype::f32 : k % 3 == 1 ? dtype::f16 : dtype::bf16;
+    constexpr dtype types[] = {dtype::f32, dtype::f16, dtype::bf16, dtype::f64};
+    const dtype type = types[k / 2 % 4];
     const std::string op = backward ? "upsample_nearest2d_backward" : "upsample_nearest2d";
     const auto c = reference::element_classes[static_cast<std::size_t>(k) % reference::element_classes.size()];
     const shape_list shape{1 + below(2), 1 + below(3), from[0], from[1]};

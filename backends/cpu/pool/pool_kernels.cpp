@@ -4,7 +4,7 @@
 // first, then the columns of each window: fewer operations than window by window, and side by side in memory. Backward,
 // the row of pixels gathers from the windows that hold it; max_pool2d_backward keeps the winners of the last few rows
 // of windows. Elements whose binary64 sum rounded anywhere are finished one by one (ops/sums/pool.hpp), as are windows that
-// do not fit the buffers.
+// do not fit the buffers, and all averages of binary64.
 #include "backends/cpu/pool/pool.hpp"
 #include "librepdl/num/format.hpp"
 #include "librepdl/ops/sums/pool.hpp"
@@ -57,6 +57,10 @@ struct sums {
 template <class T>
 struct pool_pass {
   using pool_plane = num::pool_plane<T, int64_t>;
+  using key_type = num::order_key_of<T>;
+  static constexpr key_type no_key = num::no_key_of<key_type>;
+  static constexpr bool is_wide = std::is_same_v<T, double>;
+  static constexpr tier first_tier = is_wide ? tier::double_double : tier::binary64;
 
   const plan::pool_plan& p;
   const pool_plane plane;
@@ -81,7 +85,7 @@ struct pool_pass {
   void put(int64_t i, int64_t j, T v) const { out[i * out_row + j * out_column] = v; }
   void decide(int64_t i, int64_t j, num::decided_value<T> c, T (pool_plane::*exact)(int64_t, int64_t) const) const {
     put(i, j, c.decided ? c.value : (plane.*exact)(i, j));
-    add_count(counts, c.decided ? tier::binary64 : tier::exact, 1);
+    add_count(counts, c.decided ? first_tier : tier::exact, 1);
   }
 
   // Windows side by side whose columns fit a buffer; 0: not even one does, or they are not all of one size.
@@ -130,14 +134,14 @@ struct pool_pass {
         break;
       }
       const int64_t n = smaller(most, p.ow - first);
-      alignas(64) int32_t column[width];
-      alignas(64) int32_t best[width];
+      alignas(64) key_type column[width];
+      alignas(64) key_type best[width];
       const int64_t from = first * p.stride.w - p.left;  // the image column of column[0]
       const int64_t span = (n - 1) * p.stride.w + (p.kw - 1) * p.dilation.w + 1;
-      for (int64_t j = 0; j < span; ++j) column[j] = num::no_key;
+      for (int64_t j = 0; j < span; ++j) column[j] = no_key;
       const int64_t begin = larger(from, 0);
       const int64_t length = smaller(from + span, p.w) - begin;
-      int32_t* const to = column + (begin - from);
+      key_type* const to = column + (begin - from);
       for (int64_t r = rows.begin; r < rows.end; ++r) {
         const T* const line =
             plane.image + (oy * p.stride.h + r * p.dilation.h - p.top) * plane.image_row + begin * plane.image_column;
@@ -145,14 +149,14 @@ struct pool_pass {
             plane.image_column, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
               for (int64_t j = 0; j < length; ++j) {
-                const int32_t key = num::order_key(line[j * step], num::order_max);
+                const key_type key = num::order_key(line[j * step], num::order_max);
                 to[j] = key > to[j] ? key : to[j];
               }
             });
       }
-      for (int64_t x = 0; x < n; ++x) best[x] = num::no_key;
+      for (int64_t x = 0; x < n; ++x) best[x] = no_key;
       for (int64_t s = 0; s < p.kw; ++s) {
-        const int32_t* const tap = column + s * p.dilation.w;
+        const key_type* const tap = column + s * p.dilation.w;
         with_stride(
             p.stride.w, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
@@ -179,15 +183,23 @@ struct pool_pass {
   }
 
   void average_row(int64_t oy) const {
+    if constexpr (is_wide) {
+      averages(oy);
+    } else {
+      average_row_side_by_side(oy);
+    }
+  }
+  // Windows one by one.
+  void averages(int64_t oy) const {
+    for (int64_t ox = 0; ox < p.ow; ++ox) {
+      decide(oy, ox, pool_plane::finish_average(plane.average(oy, ox), force, plane.count(oy, ox)),
+             &pool_plane::exact_average);
+    }
+  }
+  void average_row_side_by_side(int64_t oy) const {
     const int64_t most = force != 0 || p.negated || p.kh * p.kw > (int64_t{1} << 52) ? 0 : windows_per_span();
     const auto rows = plane.y.present(oy);
-    if (most == 0) {
-      for (int64_t ox = 0; ox < p.ow; ++ox) {
-        decide(oy, ox, pool_plane::finish_average(plane.average(oy, ox), force, plane.count(oy, ox)),
-               &pool_plane::exact_average);
-      }
-      return;
-    }
+    if (most == 0) return averages(oy);
     for (int64_t first = 0; first < p.ow; first += most) {
       const int64_t n = smaller(most, p.ow - first);
       sums column;
@@ -274,10 +286,13 @@ struct pool_pass {
   // ---- backward
 
   // Pixels one by one: windows that do not fit the buffers, and forced tiers.
+  void max_gradient(int64_t i, int64_t j) const {
+    decide(i, j, pool_plane::finish_max_gradient(plane.max_gradient(i, j), force), &pool_plane::exact_max_gradient);
+  }
   void pixels(int64_t i) const {
     for (int64_t j = 0; j < p.w; ++j) {
       if (p.op == ops::op_id::max_pool2d_backward) {
-        decide(i, j, pool_plane::finish_max_gradient(plane.max_gradient(i, j), force), &pool_plane::exact_max_gradient);
+        max_gradient(i, j);
       } else {
         decide(i, j, plane.finish_average_gradient(plane.average_gradient(i, j), force),
                &pool_plane::exact_average_gradient);
@@ -287,8 +302,8 @@ struct pool_pass {
 
   // The tap r * kw + s that wins window (oy, first + x), x < n: the first of the greatest keys.
   void find_winners(int64_t oy, int64_t first, int64_t n, int32_t* tap) const {
-    alignas(64) int32_t best[width];
-    for (int64_t x = 0; x < n; ++x) best[x] = num::no_key, tap[x] = -1;
+    alignas(64) key_type best[width];
+    for (int64_t x = 0; x < n; ++x) best[x] = no_key, tap[x] = -1;
     const auto rows = plane.y.present(oy);
     for (int64_t r = rows.begin; r < rows.end; ++r) {
       const T* const line = plane.image + (oy * p.stride.h + r * p.dilation.h - p.top) * plane.image_row;
@@ -305,7 +320,7 @@ struct pool_pass {
             p.stride.w * plane.image_column, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
               for (int64_t x = begin; x < end; ++x) {
-                const int32_t key = num::order_key(from[x * step], num::order_max);
+                const key_type key = num::order_key(from[x * step], num::order_max);
                 tap[x] = key > best[x] ? id : tap[x];
                 best[x] = key > best[x] ? key : best[x];
               }
@@ -374,12 +389,20 @@ struct pool_pass {
                   }
                 });
             if (inexact == 0) {
-              add_count(counts, tier::binary64, length);
+              add_count(counts, first_tier, length);
               continue;
             }
             for (int64_t j = 0; j < length; ++j) {
               const num::bounded_sum<double> sum{pixel.value[j], pixel.error[j]};
-              decide(i, s.begin + j, pool_plane::finish_max_gradient(sum, 0.0), &pool_plane::exact_max_gradient);
+              if constexpr (is_wide) {
+                if (sum.error == 0) {
+                  add_count(counts, first_tier, 1);
+                } else {
+                  max_gradient(i, s.begin + j);
+                }
+              } else {
+                decide(i, s.begin + j, pool_plane::finish_max_gradient(sum, 0.0), &pool_plane::exact_max_gradient);
+              }
             }
           }
         });
@@ -389,6 +412,13 @@ struct pool_pass {
   }
 
   void average_gradient_row(int64_t i) const {
+    if constexpr (is_wide) {
+      pixels(i);
+    } else {
+      average_gradient_row_side_by_side(i);
+    }
+  }
+  void average_gradient_row_side_by_side(int64_t i) const {
     if (p.adaptive || force != 0 || p.negated || p.common == 0) return pixels(i);
     const bool done = for_stretches([&](const stretch& s) {
       sums window;  // column sums of the windows over this row, weighted
@@ -464,7 +494,9 @@ void run_as(const plan::pool_plan& p, const pool_rows& rows, pool_counts& counts
 }
 
 void run(const plan::pool_plan& p, const pool_rows& rows, pool_counts& counts) {
-  num::with_format(p.type, [&]<class T>() { run_as<T>(p, rows, counts); });
+  ops::for_each_format<ops::FLOATS>([&]<class T>() {
+    if (dtype_of<T> == p.type) run_as<T>(p, rows, counts);
+  });
 }
 
 }  // namespace

@@ -213,45 +213,52 @@ void randint(const plan::random_plan& p, const dispatch::launch& l, const random
       });
 }
 
+template <class T>
 void dropout(const plan::random_plan& p, const dispatch::launch& l, const random_kernels& kernels, counters& count) {
+  constexpr tier first_tier = std::is_same_v<T, double> ? tier::double_double : tier::binary64;
   const bool all = p.threshold > 0xffffffff;  // every word is below it
   const bool direct = contiguous(p, p.in_stride);
-  const auto scale = num::dropout_scale::of(all ? 0.0 : p.p, l.first_tier > tier::binary64);
-  for_blocks<float>(p, l, count, p.in == p.out,
-                    [&](step_words& words, std::int64_t first, std::int64_t n, float* out, tally& counted) {
-                      if (all || p.threshold == 0) {
-                        // Nothing to decide: +0, or p = 0 and x itself.
-                        if (all) {
-                          std::fill_n(out, n, 0.0f);
-                        } else {
-                          walk(p, p.in_stride, p.in, first, n,
-                               [&](float x, std::int64_t i) { out[i] = num::canonical(x); });
-                        }
-                        counted.add(tier::proved, n);
-                        return;
-                      }
-                      float gathered[block];
-                      const float* x = gathered;
-                      if (direct) {
-                        x = p.in + first;
-                      } else {
-                        walk(p, p.in_stride, p.in, first, n, [&](float value, std::int64_t i) { gathered[i] = value; });
-                      }
-                      std::uint32_t undecided[block];
-                      words.make<float>(p, kernels, first, n);
-                      const auto last_dropped = static_cast<std::uint32_t>(p.threshold - 1);
-                      std::int64_t later = 0;
-                      if (kernels.dropout(words.w, x, n, scale.hi, scale.lo, scale.slack, scale.least, last_dropped,
-                                          out, undecided)) {
-                        for (std::int64_t i = 0; i < n; ++i) {
-                          if (undecided[i] == 0) continue;
-                          out[i] = num::dropout_scale::exact(x[i], p.p);
-                          ++later;
-                        }
-                      }
-                      counted.add(tier::binary64, n - later);
-                      counted.add(tier::exact, later);
-                    });
+  const T* const in = static_cast<const T*>(p.in);
+  const auto scale = num::dropout_scale_of<T>::of(all ? 0.0 : p.p, l.first_tier > first_tier);
+  for_blocks<T>(p, l, count, p.in == p.out,
+                [&](step_words& words, std::int64_t first, std::int64_t n, T* out, tally& counted) {
+                  if (all || p.threshold == 0) {
+                    // Nothing to decide: +0, or p = 0 and x itself.
+                    if (all) {
+                      std::fill_n(out, n, T{});
+                    } else {
+                      walk(p, p.in_stride, in, first, n, [&](T x, std::int64_t i) { out[i] = num::canonical(x); });
+                    }
+                    counted.add(tier::proved, n);
+                    return;
+                  }
+                  T gathered[block];
+                  const T* x = gathered;
+                  if (direct) {
+                    x = in + first;
+                  } else {
+                    walk(p, p.in_stride, in, first, n, [&](T value, std::int64_t i) { gathered[i] = value; });
+                  }
+                  std::uint32_t undecided[block];
+                  words.make<float>(p, kernels, first, n);
+                  const auto last_dropped = static_cast<std::uint32_t>(p.threshold - 1);
+                  bool any = false;
+                  if constexpr (std::is_same_v<T, double>) {
+                    any = kernels.wide_dropout(words.w, x, n, scale.inverse.hi, scale.inverse.lo, scale.force,
+                                               last_dropped, out, undecided);
+                  } else {
+                    any = kernels.dropout(words.w, x, n, scale.hi, scale.lo, scale.slack, scale.least, last_dropped,
+                                          out, undecided);
+                  }
+                  std::int64_t later = 0;
+                  for (std::int64_t i = 0; any && i < n; ++i) {
+                    if (undecided[i] == 0) continue;
+                    out[i] = num::dropout_scale_of<T>::exact(x[i], p.p);
+                    ++later;
+                  }
+                  counted.add(first_tier, n - later);
+                  counted.add(tier::exact, later);
+                });
 }
 
 // ---- permutation
@@ -369,7 +376,7 @@ class random_work final : public planned<plan::random_plan> {
       } else if constexpr (Op::id == ops::op_id::randint) {
         randint(p, l, kernels, s.count);
       } else if constexpr (ops::is_one_of<Op, ops::op_id::dropout, ops::op_id::dropout_backward>) {
-        dropout(p, l, kernels, s.count);
+        p.out_type == dtype::f64 ? dropout<double>(p, l, kernels, s.count) : dropout<float>(p, l, kernels, s.count);
       } else {
         static_assert(ops::has_no_case<Op>, "a random operation without a loop");
       }

@@ -26,6 +26,9 @@ struct random_kernels {
   // ops/random/dropout.hpp; undecided as above.
   bool (*dropout)(const std::uint64_t* words, const float* x, std::int64_t n, double hi, double lo, double slack,
                   double least, std::uint32_t last_dropped, float* out, std::uint32_t* undecided);
+  // The same of f64.
+  bool (*wide_dropout)(const std::uint64_t* words, const double* x, std::int64_t n, double hi, double lo, double force,
+                       std::uint32_t last_dropped, double* out, std::uint32_t* undecided);
 };
 
 }  // namespace repdl::cpu

@@ -156,6 +156,23 @@ bool dropout_loop(const std::uint64_t* words, const float* x, std::int64_t n, do
   return any != 0;
 }
 
+[[gnu::always_inline]] inline std::uint32_t drop(bool dropped, const num::wide_dropout_scale& scale, double x,
+                                                 double* out) {
+  const num::decided_value<double> r = scale.round(x);
+  *out = num::double_of(num::bits_of(r.value) & (dropped ? 0 : ~std::uint64_t{0}));
+  return !dropped && !r.decided ? 1 : 0;
+}
+
+bool wide_dropout_loop(const std::uint64_t* words, const double* x, std::int64_t n, double hi, double lo, double force,
+                       std::uint32_t last_dropped, double* out, std::uint32_t* undecided) {
+  const auto* const halves = reinterpret_cast<const any32*>(words);  // little-endian
+  const num::wide_dropout_scale scale = {{hi, lo}, force};
+  std::uint32_t any = 0;
+#pragma omp simd reduction(| : any)
+  for (std::int64_t i = 0; i < n; ++i) any |= undecided[i] = drop(halves[i] <= last_dropped, scale, x[i], out + i);
+  return any != 0;
+}
+
 }  // namespace
 
 constinit const random_kernels random_table = {
@@ -163,6 +180,7 @@ constinit const random_kernels random_table = {
     {normal_loop<f16>, normal_loop<bf16>, normal_loop<float>, normal_loop<double>},
     {exponential_loop<f16>, exponential_loop<bf16>, exponential_loop<float>, exponential_loop<double>},
     dropout_loop,
+    wide_dropout_loop,
 };
 
 }  // namespace repdl::cpu::REPDL_ISA

@@ -181,7 +181,8 @@ class scatter_work final : public planned<plan::scatter_plan> {
 
   void add_up(const memory& m) const {
     int64_t long_count = 0;
-    scatter_call c{p, m.ends, m.offsets, s.launch.first_tier > tier::binary64, longest(), m.long_targets, &long_count};
+    const tier first = p.type == dtype::f64 ? tier::double_double : tier::binary64;
+    scatter_call c{p, m.ends, m.offsets, s.launch.first_tier > first, longest(), m.long_targets, &long_count};
     const int64_t blocks = p.inner.count / length_ * blocks_of_row_;
     // Of all targets, cut where the work is even: a target is as much as a term.
     const int64_t cuts = threads_ == 1 ? 1 : std::max<int64_t>(1, 8 * threads_ / blocks);

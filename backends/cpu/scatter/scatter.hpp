@@ -8,7 +8,7 @@ namespace repdl::cpu {
 
 inline constexpr std::int64_t scatter_block = 64;
 
-// num::tracked_sum of each element of a block, the same for every instruction set.
+// num::scatter_terms of each element of a block, the same for every instruction set.
 struct scatter_sums {
   alignas(64) double hi[scatter_block];
   alignas(64) double lo[scatter_block];

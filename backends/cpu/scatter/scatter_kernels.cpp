@@ -12,7 +12,9 @@ namespace repdl::cpu::REPDL_ISA {
 namespace {
 
 using std::int64_t;
-using sum = num::tracked_sum<double>;
+
+template <class T>
+using sum_of = num::scatter_terms<T>;
 
 constexpr int most_registers = vector_bytes == 64 ? 8 : 4;  // three for each sum
 constexpr int64_t ahead = 4;                                // slices that are fetched before they are added
@@ -23,12 +25,24 @@ template <class T, int Registers>
                                   int64_t width, double* hi, double* lo, double* error) noexcept {
   constexpr int64_t lanes = lanes64;
   constexpr int64_t most = Registers * lanes;
-  num::tracked_sum<f64v> sums[Registers];
-  const auto add_all = [&]<int... R>(const float* x, std::integer_sequence<int, R...>) __attribute__((always_inline)) {
-    (sums[R].add(widen(load<f32h>(x + R * lanes))), ...);
+  num::scatter_terms<T, f64v> sums[Registers];
+  using number = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  const auto add_all = [&]<int... R>(const number* x, std::integer_sequence<int, R...>) __attribute__((always_inline)) {
+    if constexpr (std::is_same_v<T, double>) {
+      (sums[R].add(load<f64v>(x + R * lanes)), ...);
+    } else {
+      (sums[R].add(widen(load<f32h>(x + R * lanes))), ...);
+    }
+  };
+  const auto number_of = [](T v) __attribute__((always_inline)) {
+    if constexpr (std::is_same_v<T, double>) {
+      return v;
+    } else {
+      return num::widen_to_float(v);
+    }
   };
   constexpr std::make_integer_sequence<int, Registers> all;
-  float columns[most] = {};
+  number columns[most] = {};
   for (int64_t k = 0; k < n; ++k) {
     const T* const x = source + offsets[k];
     if (k + ahead < known) {
@@ -36,18 +50,18 @@ template <class T, int Registers>
       for (int64_t i = 0; i < width; i += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(next + i * step);
       __builtin_prefetch(next + (width - 1) * step);
     }
-    if constexpr (std::is_same_v<T, float>) {
+    if constexpr (std::is_same_v<T, number>) {
       if (step == 1 && width == most) {
         add_all(x, all);
         continue;
       }
     }
     if (step == 1 && width == most) {
-      for (int64_t i = 0; i < most; ++i) columns[i] = num::widen_to_float(x[i]);
+      for (int64_t i = 0; i < most; ++i) columns[i] = number_of(x[i]);
     } else if (step == 1) {  // a loop of a constant length: g++ makes masked moves of it
-      for (int64_t i = 0; i < most; ++i) columns[i] = i < width ? num::widen_to_float(x[i]) : 0.0f;
+      for (int64_t i = 0; i < most; ++i) columns[i] = i < width ? number_of(x[i]) : number{};
     } else {
-      for (int64_t i = 0; i < width; ++i) columns[i] = num::widen_to_float(x[i * step]);
+      for (int64_t i = 0; i < width; ++i) columns[i] = number_of(x[i * step]);
     }
     add_all(columns, all);
   }
@@ -69,7 +83,7 @@ void add(const scatter_call& c, const scatter_columns& columns, int64_t begin, i
   for (int64_t i = 0; i < columns.width;) {
     const int64_t rest = columns.width - i;
     if (rest < 3) {
-      sum s;
+      sum_of<T> s;
       for (int64_t k = 0; k < n; ++k) s.add(num::widen(source[offsets[k] + i * step]));
       to.hi[i] = s.hi, to.lo[i] = s.lo, to.error[i] = s.error;
       ++i;
@@ -151,26 +165,29 @@ struct pass {
     }
     T results[scatter_block];
     bool undecided[scatter_block];
-    const bool quick = f.alpha == 1 && !f.mean && !f.force;
-    if (quick) {
+    const bool quick = !std::is_same_v<T, double> && f.alpha == 1 && !f.mean && !f.force;
+    if constexpr (!std::is_same_v<T, double>) {
+      if (quick) {
 #pragma omp simd
-      for (int64_t i = 0; i < columns.width; ++i) {
-        const num::decided_value<T> r = num::scatter_quick<T>(before[i], {s.hi[i], s.lo[i], s.error[i]}, height);
-        results[i] = r.value;
-        undecided[i] = !r.decided;
+        for (int64_t i = 0; i < columns.width; ++i) {
+          const num::decided_value<T> r = num::scatter_quick<T>(before[i], {s.hi[i], s.lo[i], s.error[i]}, height);
+          results[i] = r.value;
+          undecided[i] = !r.decided;
+        }
       }
     }
     int64_t exact = 0;
     for (int64_t i = 0; i < columns.width; ++i) {
       if (quick && !undecided[i]) continue;
-      const num::decided_value<T> r = num::scatter_first<T>(f, before[i], {s.hi[i], s.lo[i], s.error[i]}, height, n);
+      const num::decided_value<T> r =
+          num::scatter_first<T>(f, before[i], sum_of<T>{s.hi[i], s.lo[i], s.error[i]}, height, n);
       results[i] = r.value;
       if (r.decided) continue;
       results[i] = decide_exactly(c, columns, f, target, i, from == nullptr ? T{} : from[i * columns.x_step]);
       ++exact;
     }
     for (int64_t i = 0; i < columns.width; ++i) to[i * columns.out_step] = results[i];
-    count(counted, tier::binary64, columns.width - exact);
+    count(counted, std::is_same_v<T, double> ? tier::double_double : tier::binary64, columns.width - exact);
     count(counted, tier::exact, exact);
   }
 };
@@ -199,7 +216,7 @@ template <class T>
 void finish(const scatter_call& c, const scatter_columns& columns, int64_t target, scatter_sums* sums, int parts,
             tally& counted) noexcept {
   for (int64_t i = 0; i < columns.width; ++i) {
-    sum s;
+    sum_of<T> s;
     for (int part = 0; part < parts; ++part) {
       const scatter_sums& of = sums[part];
       s.merge({of.hi[i], of.lo[i], of.error[i]});
@@ -212,7 +229,7 @@ void finish(const scatter_call& c, const scatter_columns& columns, int64_t targe
 
 scatter_kernels::loops of(dtype type) noexcept {
   scatter_kernels::loops l{};
-  ops::for_each_format<ops::NARROW>([&]<class T>() {
+  ops::for_each_format<ops::FLOATS>([&]<class T>() {
     if (dtype_of<T> == type) l = {targets<T>, add<T>, finish<T>};
   });
   return l;

@@ -46,13 +46,16 @@ void run_as(const plan::upsample_plan& p, int64_t sample, int64_t channel, int64
       }
     }
   }
-  counted.elements[static_cast<int>(p.backward ? tier::binary64 : tier::proved)] += (end - begin) * columns - later;
+  constexpr tier first_of_sums = std::is_same_v<T, double> ? tier::double_double : tier::binary64;
+  counted.elements[static_cast<int>(p.backward ? first_of_sums : tier::proved)] += (end - begin) * columns - later;
   counted.elements[static_cast<int>(tier::exact)] += later;
 }
 
 void run(const plan::upsample_plan& p, int64_t sample, int64_t channel, int64_t begin, int64_t end, double force,
          tally& counted) noexcept {
-  num::with_format(p.type, [&]<class T>() { run_as<T>(p, sample, channel, begin, end, force, counted); });
+  ops::for_each_format<ops::FLOATS>([&]<class T>() {
+    if (dtype_of<T> == p.type) run_as<T>(p, sample, channel, begin, end, force, counted);
+  });
 }
 
 }  // namespace

@@ -12,9 +12,13 @@ constexpr int threads = 256;
 template <class T, class Index>
 using plane = num::pool_plane<T, Index>;
 
+template <class T>
+inline constexpr tier first_tier_of_sums = std::is_same_v<T, double> ? tier::double_double : tier::binary64;
+
 // One element per operation. `force`: 0, or +inf for undecided.
 struct max_pool {
   static constexpr bool backward = false;
+  template <class T>
   static constexpr tier first = tier::proved;
   template <class T, class Index>
   __device__ static num::decided_value<T> attempt(const plane<T, Index>& p, Index y, Index x, double) {
@@ -28,7 +32,8 @@ struct max_pool {
 struct max_pool_with_indices : max_pool {};
 struct max_pool_backward {
   static constexpr bool backward = true;
-  static constexpr tier first = tier::binary64;
+  template <class T>
+  static constexpr tier first = first_tier_of_sums<T>;
   template <class T, class Index>
   __device__ static num::decided_value<T> attempt(const plane<T, Index>& p, Index y, Index x, double force) {
     return plane<T, Index>::finish_max_gradient(p.max_gradient(y, x), force);
@@ -40,7 +45,8 @@ struct max_pool_backward {
 };
 struct avg_pool {
   static constexpr bool backward = false;
-  static constexpr tier first = tier::binary64;
+  template <class T>
+  static constexpr tier first = first_tier_of_sums<T>;
   template <class T, class Index>
   __device__ static num::decided_value<T> attempt(const plane<T, Index>& p, Index y, Index x, double force) {
     return plane<T, Index>::finish_average(p.average(y, x), force, p.count(y, x));
@@ -52,7 +58,8 @@ struct avg_pool {
 };
 struct avg_pool_backward {
   static constexpr bool backward = true;
-  static constexpr tier first = tier::binary64;
+  template <class T>
+  static constexpr tier first = first_tier_of_sums<T>;
   template <class T, class Index>
   __device__ static num::decided_value<T> attempt(const plane<T, Index>& p, Index y, Index x, double force) {
     return p.finish_average_gradient(p.average_gradient(y, x), force);
@@ -74,7 +81,7 @@ __global__ void __launch_bounds__(threads) pool_kernel(const __grid_constant__ p
   const Index height = static_cast<Index>(Operation::backward ? g.h : g.oh);
   const Index width = static_cast<Index>(Operation::backward ? g.w : g.ow);
   const Index channels = static_cast<Index>(g.c);
-  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, Operation::first, g.elements);
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, Operation::template first<T>, g.elements);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   std::int64_t undecided = 0;
   for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; at < g.elements; at += step) {
@@ -111,14 +118,14 @@ __global__ void __launch_bounds__(threads) pool_kernel(const __grid_constant__ p
   }
   if (undecided != 0) {
     count_elements(counters, tier::exact, undecided);
-    count_elements(counters, Operation::first, -undecided);
+    count_elements(counters, Operation::template first<T>, -undecided);
   }
 }
 
 template <class Operation>
 void prepare_general(const pool_geometry& g, const job& j, dispatch::task& t) {
   const unsigned grid = grid_for(j.device, ceil_div(g.elements, threads), 32);
-  ops::for_each_format<ops::NARROW>([&]<class T>() {
+  ops::for_each_format<ops::FLOATS>([&]<class T>() {
     if (dtype_of<T> != g.type) return;
     if (g.small() && !j.device.choice.wide) {
       plan_launch<pool_kernel<Operation, T, std::int32_t>>(t, j, grid, threads, g, j.counters);

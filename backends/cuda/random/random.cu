@@ -72,35 +72,50 @@ __global__ void __launch_bounds__(threads)
 
 // ---- dropout
 
+template <class T>
+inline constexpr tier first_tier_of_dropout = std::is_same_v<T, double> ? tier::double_double : tier::binary64;
+
 // Rare, so that its registers are not everybody's.
-__device__ __noinline__ float dropout_exact(float x, double p) { return num::dropout_scale::exact(x, p); }
+template <class T>
+__device__ __noinline__ T dropout_exact(T x, double p) {
+  return num::dropout_scale_of<T>::exact(x, p);
+}
 
 // threshold: below 2^32 + 1; proved: nothing is rounded (p = 0, or everything is dropped).
+template <class T>
 __global__ void __launch_bounds__(threads)
-    dropout_kernel(const random_target t, double p, std::uint64_t threshold, const num::dropout_scale scale,
+    dropout_kernel(const random_target t, double p, std::uint64_t threshold, const num::dropout_scale_of<T> scale,
                    bool proved, bool whole, counter* counters) {
   int exact_count = 0;
-  for_blocks<float, 4>(t, whole, [&](std::int64_t block, const num::philox_block& words, int here) {
-    pack<float, 4> x{};
+  const T* const in = static_cast<const T*>(t.in);
+  for_blocks<T, 4>(t, whole, [&](std::int64_t block, const num::philox_block& words, int here) {
+    pack<T, 4> x{};
     if (whole && here == 4) {
-      x = reinterpret_cast<const pack<float, 4>*>(t.in)[block];
+      x = reinterpret_cast<const pack<T, 4>*>(in)[block];
     } else {
 #pragma unroll
       for (int place = 0; place < 4; ++place) {
-        if (place < here) x.v[place] = t.in[t.in_offset(block * 4 + place)];
+        if (place < here) x.v[place] = in[t.in_offset(block * 4 + place)];
       }
     }
-    pack<float, 4> made;
+    pack<T, 4> made;
 #pragma unroll
     for (int place = 0; place < 4; ++place) {
-      float result = 0.0f;
+      T result{};
       if (words.w[place] >= threshold) {
         if (proved) {
           result = num::canonical(x.v[place]);
         } else {
-          const num::dropout_scale::rounded r = scale.round(x.v[place]);
-          result = num::float_of(r.bits);
-          if (r.undecided != 0) {
+          const auto r = scale.round(x.v[place]);
+          bool undecided;
+          if constexpr (std::is_same_v<T, double>) {
+            result = r.value;
+            undecided = !r.decided;
+          } else {
+            result = num::float_of(r.bits);
+            undecided = r.undecided != 0;
+          }
+          if (undecided) {
             result = dropout_exact(x.v[place], p);
             exact_count += place < here ? 1 : 0;
           }
@@ -110,15 +125,16 @@ __global__ void __launch_bounds__(threads)
     }
     return made;
   });
-  count_tiers(counters, proved ? tier::proved : tier::binary64, t.count, tier::exact, exact_count);
+  count_tiers(counters, proved ? tier::proved : first_tier_of_dropout<T>, t.count, tier::exact, exact_count);
 }
 
+template <class T>
 void prepare_dropout(const plan::random_plan& p, const job& j, dispatch::task& t) {
   const bool all = p.threshold > 0xffffffff;  // every word is below it
-  const bool whole = moves_whole<float, 4>(p, p.out, p.out_stride) && moves_whole<float, 4>(p, p.in, p.in_stride);
-  plan_launch<dropout_kernel>(t, j, random_grid(j.device, p.count, 4), threads, target_of(p), p.p, p.threshold,
-                              num::dropout_scale::of(all ? 0.0 : p.p, j.first_tier > tier::binary64),
-                              all || p.threshold == 0, whole, j.counters);
+  const bool whole = moves_whole<T, 4>(p, p.out, p.out_stride) && moves_whole<T, 4>(p, p.in, p.in_stride);
+  plan_launch<dropout_kernel<T>>(t, j, random_grid(j.device, p.count, 4), threads, target_of(p), p.p, p.threshold,
+                                 num::dropout_scale_of<T>::of(all ? 0.0 : p.p, j.first_tier > first_tier_of_dropout<T>),
+                                 all || p.threshold == 0, whole, j.counters);
 }
 
 // ---- permutation
@@ -187,7 +203,7 @@ void prepare(const plan::random_plan& p, const job& j, dispatch::task& t) {
       plan_launch<randint_kernel>(t, j, random_grid(j.device, p.count, 2), threads, target_of(p), p.first, p.range,
                                   moves_whole<std::int64_t, 2>(p, p.out, p.out_stride), j.counters);
     } else if constexpr (ops::is_one_of<Op, ops::op_id::dropout, ops::op_id::dropout_backward>) {
-      prepare_dropout(p, j, t);
+      p.out_type == dtype::f64 ? prepare_dropout<double>(p, j, t) : prepare_dropout<float>(p, j, t);
     } else {
       static_assert(ops::has_no_case<Op>, "a random operation without a kernel");
     }

@@ -16,7 +16,7 @@ struct random_target {
   std::int64_t count;
   strided_axes<2> axes;  // of the output, of dropout's input
   void* out;
-  const float* in;
+  const void* in;
 
   __device__ std::int64_t out_offset(std::int64_t index) const { return axes.offset<0>(index); }
   __device__ std::int64_t in_offset(std::int64_t index) const { return axes.offset<1>(index); }

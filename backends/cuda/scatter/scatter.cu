@@ -4,7 +4,7 @@
 //   scatter_count    the target of each position, and its number among those of the target
 //   scatter_scan_*   where the list of each target begins
 //   scatter_place    the lists: offsets of slices of the source
-//   scatter_sum      a team of lanes for each target and some columns; of each lane a tracked sum
+//   scatter_sum      a team of lanes for each target and some columns; of each lane num::scatter_terms
 //   scatter_parts    of lists that are too long for one team: chunks of all lists, as they lie one behind the other, ...
 //   scatter_long     ... and a block for each of those targets, which joins its chunks' sums
 //   scatter_settle   what is left undecided: a block for each element adds up integers
@@ -17,14 +17,17 @@ namespace repdl::cuda {
 namespace {
 
 constexpr int threads = 256;
-constexpr int settle_threads = 128;
-constexpr int scan_items = 16;  // of a thread
+constexpr int settle_threads = 128;  // of binary64 35 KiB
+constexpr int scan_items = 16;       // of a thread
 constexpr std::int64_t scan_block = threads * scan_items;
 constexpr std::int64_t chunk = 256;           // positions
 constexpr std::int64_t longest_list = chunk;  // so that a chunk has terms of two longer lists at most
 constexpr int blocks_per_multiprocessor = 8;
 
-using sum = num::tracked_sum<double>;
+template <class T>
+using sum_of = num::scatter_terms<T>;
+template <class T>
+constexpr tier first_tier_of = std::is_same_v<T, double> ? tier::double_double : tier::binary64;
 using wide_index = unsigned long long;
 
 struct geometry {
@@ -56,7 +59,6 @@ struct lists {
   I* blocks;   // of the scan
   std::int64_t* offsets;
   I* long_targets;
-  sum* parts;  // [chunk][2][inner]
   std::uint32_t* undecided;
   notes* noted;
 };
@@ -191,7 +193,7 @@ __global__ void __launch_bounds__(threads)
 constexpr int batch = 8;
 template <class T, int Columns>
 __device__ void add_slices(const T* const (&source)[Columns], const std::int64_t* offsets, std::int64_t begin,
-                           std::int64_t end, std::int64_t step, sum (&sums)[Columns]) {
+                           std::int64_t end, std::int64_t step, sum_of<T> (&sums)[Columns]) {
   for (std::int64_t k = begin; k < end; k += batch * step) {
     T x[batch][Columns];
     if (k + (batch - 1) * step < end) {
@@ -221,11 +223,13 @@ __device__ void add_slices(const T* const (&source)[Columns], const std::int64_t
 // Decides an element, or notes it as undecided.
 template <class T, class I>
 __device__ void finish(const geometry& g, const lists<I>& l, std::int64_t target, std::int64_t column,
-                       const std::int64_t (&of_target)[2], const std::int64_t (&of_column)[3], const sum& s,
+                       const std::int64_t (&of_target)[2], const std::int64_t (&of_column)[3], const sum_of<T>& s,
                        std::int64_t height, std::int64_t n) {
   const double x = g.x == nullptr ? 0.0 : num::widen(static_cast<const T*>(g.x)[of_target[1] + of_column[2]]);
   num::decided_value<T> r{T{}, false};
-  if (g.formula.alpha == 1 && !g.formula.mean && !g.formula.force) r = num::scatter_quick<T>(x, s, height);
+  if constexpr (!std::is_same_v<T, double>) {
+    if (g.formula.alpha == 1 && !g.formula.mean && !g.formula.force) r = num::scatter_quick<T>(x, s, height);
+  }
   if (!r.decided) r = num::scatter_first<T>(g.formula, x, s, height, n);
   if (r.decided) {
     static_cast<T*>(g.out)[of_target[0] + of_column[1]] = r.value;
@@ -245,7 +249,7 @@ __global__ void __launch_bounds__(threads)
   const I tiles = static_cast<I>((g.inner + Columns * g.lanes - 1) / (Columns * g.lanes));
   const std::int64_t units = g.targets * static_cast<std::int64_t>(tiles);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * teams;
-  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::binary64, g.targets * g.inner);
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, first_tier_of<T>, g.targets * g.inner);
   std::int64_t kept = 0;
   for (std::int64_t unit = static_cast<std::int64_t>(blockIdx.x) * teams + team; unit < units; unit += step) {
     const I target = static_cast<I>(unit) / tiles;
@@ -281,7 +285,7 @@ __global__ void __launch_bounds__(threads)
       }
       continue;
     }
-    sum sums[Columns];
+    sum_of<T> sums[Columns];
     add_slices<T, Columns>(source, l.offsets, begin, begin + n, 1, sums);
 #pragma unroll
     for (int c = 0; c < Columns; ++c) {
@@ -291,7 +295,7 @@ __global__ void __launch_bounds__(threads)
   const int of_warp = __reduce_add_sync(full_warp, static_cast<int>(kept));
   if (lane_of_thread() == 0 && of_warp != 0) {
     count_elements(counters, tier::proved, of_warp);
-    count_elements(counters, tier::binary64, -of_warp);
+    count_elements(counters, first_tier_of<T>, -of_warp);
   }
 }
 
@@ -311,9 +315,11 @@ __device__ std::int64_t target_at(const I* begins, std::int64_t targets, I posit
 }
 
 // Joins the sums of the rows of a block, of `lanes` columns each, into those of row 0.
-__device__ void join_rows(int lanes, sum& mine) {
+template <class Sum>
+__device__ void join_rows(int lanes, Sum& mine) {
   __shared__ double memory[threads * 3];
-  sum* const all = reinterpret_cast<sum*>(memory);
+  static_assert(sizeof(Sum) == 3 * sizeof(double));
+  Sum* const all = reinterpret_cast<Sum*>(memory);
   __syncthreads();
   all[threadIdx.x] = mine;
   for (int half = threads / 2; half >= lanes; half /= 2) {
@@ -329,7 +335,7 @@ __device__ void join_rows(int lanes, sum& mine) {
 // belongs to has slot 0, another one slot 1.
 template <class T, class I>
 __global__ void __launch_bounds__(threads)
-    scatter_parts(const __grid_constant__ geometry g, const __grid_constant__ lists<I> l) {
+    scatter_parts(const __grid_constant__ geometry g, const __grid_constant__ lists<I> l, sum_of<T>* parts) {
   if (l.noted->long_lists == 0) return;
   const int row = static_cast<int>(threadIdx.x) / g.lanes, lane = static_cast<int>(threadIdx.x) % g.lanes;
   const int rows = threads / g.lanes;
@@ -350,10 +356,10 @@ __global__ void __launch_bounds__(threads)
       const auto begin = static_cast<std::int64_t>(l.begins[target[slot]]);
       const auto end = static_cast<std::int64_t>(l.begins[target[slot] + 1]);
       if (end - begin <= longest_list) continue;
-      sum sums[1];
+      sum_of<T> sums[1];
       add_slices<T, 1>(source, l.offsets, (begin > first ? begin : first) + row, end < last ? end : last, rows, sums);
       join_rows(g.lanes, sums[0]);
-      if (row == 0 && column < g.inner) l.parts[(first / chunk * 2 + slot) * g.inner + column] = sums[0];
+      if (row == 0 && column < g.inner) parts[(first / chunk * 2 + slot) * g.inner + column] = sums[0];
     }
   }
 }
@@ -361,7 +367,7 @@ __global__ void __launch_bounds__(threads)
 // A long list and a tile of columns for each block.
 template <class T, class I>
 __global__ void __launch_bounds__(threads)
-    scatter_long(const __grid_constant__ geometry g, const __grid_constant__ lists<I> l) {
+    scatter_long(const __grid_constant__ geometry g, const __grid_constant__ lists<I> l, const sum_of<T>* parts) {
   const int row = static_cast<int>(threadIdx.x) / g.lanes, lane = static_cast<int>(threadIdx.x) % g.lanes;
   const int rows = threads / g.lanes;
   const std::int64_t tiles = (g.inner + g.lanes - 1) / g.lanes;
@@ -372,13 +378,13 @@ __global__ void __launch_bounds__(threads)
     const auto begin = static_cast<std::int64_t>(l.begins[target]);
     const auto end = static_cast<std::int64_t>(l.begins[target + 1]);
     const std::int64_t first = begin / chunk, last = (end - 1) / chunk;
-    sum mine;
+    sum_of<T> mine;
     for (std::int64_t c = first + row; c <= last && column < g.inner; c += 4 * rows) {
-      sum of_chunks[4];
+      sum_of<T> of_chunks[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const std::int64_t at = c + i * rows;
-        if (at <= last) of_chunks[i] = l.parts[(at * 2 + (begin > at * chunk ? 1 : 0)) * g.inner + column];
+        if (at <= last) of_chunks[i] = parts[(at * 2 + (begin > at * chunk ? 1 : 0)) * g.inner + column];
       }
 #pragma unroll
       for (int i = 0; i < 4; ++i) mine.merge(of_chunks[i]);
@@ -437,7 +443,7 @@ __global__ void __launch_bounds__(settle_threads)
   }
   if (settled != 0) {
     count_elements(counters, tier::exact, settled);
-    count_elements(counters, tier::binary64, -settled);
+    count_elements(counters, first_tier_of<T>, -settled);
   }
 }
 
@@ -462,7 +468,7 @@ class scatter_work final : public planned {
     g_.inner_axes.set_stride(1, p.out_inner_stride);
     g_.inner_axes.set_stride(2, p.x.inner_stride);
     g_.source = p.source.data, g_.x = p.x.data, g_.out = p.out;
-    g_.formula = {p.alpha, p.mean, j.first_tier > tier::binary64};
+    g_.formula = {p.alpha, p.mean, j.first_tier > first_tier_of<T>};
     g_.lanes = 1;
     while (g_.lanes < 32 && g_.lanes < g_.inner) g_.lanes *= 2;
     words_ = ceil_div(g_.targets * g_.inner, 32);
@@ -474,7 +480,7 @@ class scatter_work final : public planned {
     space.take(l_.blocks, scans_);
     space.take(l_.offsets, g_.positions);
     space.take(l_.long_targets, g_.positions / longest_list + 1);
-    space.take(l_.parts, 2 * chunks_, g_.inner);
+    space.take(parts_, 2 * chunks_, g_.inner);
     space.take(l_.undecided, words_);
     space.take(l_.noted, 1);
   }
@@ -500,8 +506,8 @@ class scatter_work final : public planned {
     }
     if (chunks_ != 0) {
       const std::int64_t tiles = ceil_div(g_.inner, g_.lanes);
-      launch_kernel<scatter_parts<T, I>>(j, grid(chunks_ * tiles), threads, 0, g_, l_);
-      launch_kernel<scatter_long<T, I>>(j, grid(chunks_ * tiles / 2 + 1), threads, 0, g_, l_);
+      launch_kernel<scatter_parts<T, I>>(j, grid(chunks_ * tiles), threads, 0, g_, l_, parts_);
+      launch_kernel<scatter_long<T, I>>(j, grid(chunks_ * tiles / 2 + 1), threads, 0, g_, l_, parts_);
     }
     launch_kernel<scatter_settle<T, I>>(j, grid(words_), settle_threads, 0, g_, l_, j.counters);
   }
@@ -514,6 +520,7 @@ class scatter_work final : public planned {
 
   geometry g_{};
   lists<I> l_{};
+  sum_of<T>* parts_ = nullptr;  // [chunk][2][inner]
   std::int64_t words_, scans_, chunks_;
 };
 
@@ -523,7 +530,7 @@ void prepare(const plan::scatter_plan& p, const job& j, dispatch::task& t) {
   // Every number of a position, a target, a column or a tile of one.
   const bool small = fits_32_bits(p.positions.count) && fits_32_bits(p.targets.count) && fits_32_bits(p.inner.count) &&
                      fits_32_bits(p.targets.count * p.inner.count);
-  ops::for_each_format<ops::NARROW>([&]<class T>() {
+  ops::for_each_format<ops::FLOATS>([&]<class T>() {
     if (dtype_of<T> != p.type) return;
     if (small && !j.device.choice.wide) {
       t.emplace<scatter_work<T, std::uint32_t>>(p, j);

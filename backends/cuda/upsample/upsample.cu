@@ -80,7 +80,8 @@ template <class T, class Geometry>
 __global__ void __launch_bounds__(threads)
     backward_kernel(const __grid_constant__ Geometry g, double force, counter* counters) {
   using index = typename Geometry::index;
-  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::binary64, g.elements);
+  constexpr tier first = std::is_same_v<T, double> ? tier::double_double : tier::binary64;
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, first, g.elements);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   std::int64_t later = 0;
   for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; at < g.elements; at += step) {
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(threads)
   }
   if (later != 0) {
     count_elements(counters, tier::exact, later);
-    count_elements(counters, tier::binary64, -later);
+    count_elements(counters, first, -later);
   }
 }
 
@@ -113,9 +114,11 @@ void prepare_with(const plan::upsample_plan& p, const job& j, dispatch::task& t)
   const unsigned grid = grid_for(j.device, ceil_div(g.elements, threads), 32);
   if (p.backward) {
     const double force = j.first_tier > tier::double_double ? num::infinity : 0.0;
-    ops::for_each_format<ops::NARROW>([&]<class T>() {
+    ops::for_each_format<ops::FLOATS>([&]<class T>() {
       if (dtype_of<T> == p.type) plan_launch<backward_kernel<T, Geometry>>(t, j, grid, threads, g, force, j.counters);
     });
+  } else if (p.type == dtype::f64) {
+    plan_launch<forward_kernel<std::uint64_t, Geometry>>(t, j, grid, threads, g, j.counters);
   } else if (p.type == dtype::f32) {
     plan_launch<forward_kernel<std::uint32_t, Geometry>>(t, j, grid, threads, g, j.counters);
   } else {

@@ -1,4 +1,4 @@
-// x / (1 - p), 0 <= p < 1 a binary64 number, rounded once to binary32 (contract, section 4: dropout).
+// x / (1 - p), 0 <= p < 1 a binary64 number, rounded once to binary32 or binary64 (contract, section 4: dropout).
 //
 // Let D = 1 - p exactly, 2^-53 <= D <= 1, and u = 2^-53.
 //
@@ -28,9 +28,20 @@
 // |x|/D is small beside their distance, so |x|/D rounds to one of these two), the sign of
 //     |x| - M D = |x| - M + M p
 // is computed in a 448-bit fixed-point register: |x| and M are multiples of 2^-150 below 2^129, p one of 2^-112, M p is
-// a sum of two binary64 numbers. It always decides. Checked against exact rationals by tests/random/random_test.cpp.
+// a sum of two binary64 numbers. It always decides. Checked against exact rationals by tests/random/dropout_test.cpp.
+//
+// Binary64 (wide_dropout_scale): no quotient is a midpoint, likewise: n has 54 bits, and g = -1075 for subnormal numbers. p < 2^-56: the
+// result is x, which midpoints are 2^-54 |x| away from, subnormal x 2^-1075 > 2^-55 2^-1022. Else D is a multiple of 2^-108 and
+// Dh + Dl exactly, and 1/D = h + l within 16 u^2 (dd.hpp).
+// Tier 1, double-double. Where x is in the middle (is_in_middle), nothing over- or underflows. x h = q + q' exactly, |q'| <= u |q|;
+// x l is off by u |x l| < 1.1 u^2 |q|, its sum with q' by 2.2 u^2 |q|, and x/D by 16 u^2 |x/D| more: in all below 20 u^2 |q|, for
+// which 2^-100 |q| = 64 u^2 |q| has room.
+// Tier 2, integers: |x| = m 2^e, so that |x|/D = 2^e m / D, a quotient of two integers but for powers of two, rounded at once.
 #pragma once
 
+#include <type_traits>
+
+#include "librepdl/num/dd.hpp"
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/format.hpp"
 
@@ -106,6 +117,42 @@ struct dropout_scale {
     return bits == format<float>::infinity ? 0x1p128 : static_cast<double>(float_of(bits));
   }
 };
+
+struct wide_dropout_scale {
+  dd inverse;    // of 1 - p
+  double force;  // 0, or +inf: tier 1 leaves every finite number but 0 undecided
+
+  REPDL_HD static wide_dropout_scale of(double p, bool forced) {
+    const dd one = {1, 0};
+    return {is_identity(p) ? one : div(one, two_sum(1.0, -p)), forced ? infinity : 0.0};
+  }
+
+  [[gnu::always_inline]] REPDL_HD decided_value<double> round(double x) const {
+    const dd q = two_prod(x, inverse.hi);
+    const auto r = certify<double>(fast_two_sum(q.hi, q.lo + x * inverse.lo), 0x1p-100 * magnitude_of(q.hi) + force);
+    const bool is_middle = is_in_middle(x);
+    return {double_of(is_middle ? bits_of(r.value) : bits_of(canonical(x))),
+            is_middle ? r.decided : x == 0 || !is_finite(x)};
+  }
+
+  // Any x.
+  REPDL_HD static double exact(double x, double p) {
+    if (x == 0 || !is_finite(x) || is_identity(p)) return canonical(x);
+    const integral_parts v = decompose(x);
+    fixed_point<0, 2> m;
+    m.add_scaled(v.significand, 0, false);
+    fixed_point<-110, 2> d;
+    d.add(1.0);
+    d.add(-p);
+    return with_sign(round_quotient<double>(m, d, v.exponent), x);
+  }
+
+ private:
+  REPDL_HD static bool is_identity(double p) { return p < 0x1p-56; }
+};
+
+template <class T>
+using dropout_scale_of = std::conditional_t<std::is_same_v<T, double>, wide_dropout_scale, dropout_scale>;
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -7,13 +7,17 @@
 //     avg_pool2d            RN(sum of the present x / count)
 //     avg_pool2d_backward   RN(sum of g_o / count_o over the windows o that hold the pixel)
 //
-// Sums: first bounded_sum, whose zero error decides ties; what that does not decide is summed in integers, which always decide.
+// Sums: first bounded_sum, whose zero error decides ties, or of binary64 twice_tracked_sum; what that does not decide is summed in
+// integers, which always decide.
 //
 // The terms of avg_pool2d_backward have different denominators. Where `common`, their least common multiple, is below
-// 2^29, S = (sum of g_o (common / count_o)) / common: the products are exact in binary64, and in integers the sum is
-// below 2^(128 + 29 + 62) in units of 2^-149, 369 bits with the sign. Else `common` is 0: binary64 takes
-// fl(g_o / count_o) as the term, with an error of at most 2u|.| and a little (count_o < 2^62 is rounded as well), and
-// the integers are those of quotient_sum.hpp.
+// 2^29, S = (sum of g_o (common / count_o)) / common: the products are exact in binary64, of binary64 as two numbers (two_prod: g_o is a
+// multiple of 2^-1074, and so are the product and its rounding error; where either is not finite, neither is the sum's error), and in
+// integers the sum is below 2^(128 + 29 + 62) in units of 2^-149, 369 bits with the sign, of binary64 below 2^(1024 + 29 + 62) in units
+// of 2^-1074, 2190 bits. Else `common` is 0: binary64 takes fl(g_o / count_o) as the term, with an error of at most 2u|.| and a little
+// (count_o < 2^62 is rounded as well), and the integers are those of quotient_sum.hpp. Of binary64 (add_quotient_to) the term is
+// q + d, q = fl(g / n), d = fl((g - q n) / n), where n <= 2^53 and g is where nothing underflows: the remainder is exact, at most
+// (1 + u) u |q| n, and d is off by u of itself, below 2^-105 |q|.
 // Checked by tests/convolution/pool_test.cpp against exact rationals.
 #pragma once
 
@@ -86,6 +90,10 @@ struct pool_axis {
 // One plane (sample and channel) of a pooling operation on elements of format T. Strides in elements; pointers to the plane.
 template <class T, class Index>
 struct pool_plane {
+  using number = widest_of<T>;
+  using key_type = order_key_of<T>;
+  using sum_of_terms = std::conditional_t<std::is_same_v<T, double>, twice_tracked_sum<double>, bounded_sum<double>>;
+
   pool_axis<Index> y, x;
   bool count_include_pad;
   std::int64_t divisor;  // of all windows, or 0
@@ -108,9 +116,16 @@ struct pool_plane {
   }
 
   // A term of an average's sum, exactly.
-  REPDL_HD float term(T v) const {
-    const float t = widen_to_float(v);
+  REPDL_HD number term(T v) const {
+    const auto t = static_cast<number>(widened(v));
     return negated ? -t : t;
+  }
+  REPDL_HD static number widened(T v) {
+    if constexpr (std::is_same_v<T, double>) {
+      return v;
+    } else {
+      return widen_to_float(v);
+    }
   }
   // The divisors have a common multiple of at most so many bits: of the two counts of windows along each axis that are
   // divided by their taps on the padded image, or are adaptive, the product.
@@ -130,22 +145,22 @@ struct pool_plane {
     }
   }
   REPDL_HD T max_value(Index oy, Index ox) const {
-    std::int32_t best = no_key;
+    key_type best = no_key_of<key_type>;
     for_window(oy, ox, [&](T v, Index, Index) {
-      const std::int32_t key = order_key(v, order_max);
+      const key_type key = order_key(v, order_max);
       best = key > best ? key : best;
     });
     return order_value<T>(best, order_max);
   }
   // The tap that wins its window.
   struct winner {
-    std::int32_t key;
+    key_type key;
     Index r, s;
   };
   REPDL_HD winner winner_of(Index oy, Index ox) const {
-    winner best{no_key, 0, 0};
+    winner best{no_key_of<key_type>, 0, 0};
     for_window(oy, ox, [&](T v, Index r, Index s) {
-      const std::int32_t key = order_key(v, order_max);
+      const key_type key = order_key(v, order_max);
       if (key > best.key) best = {key, r, s};
     });
     return best;
@@ -178,24 +193,30 @@ struct pool_plane {
     }
   }
 
-  // ---- binary64 sums of one element
+  // ---- binary64 sums of one element, or double-doubles
 
-  REPDL_HD bounded_sum<double> average(Index oy, Index ox) const {
-    bounded_sum<double> sum;
+  REPDL_HD sum_of_terms average(Index oy, Index ox) const {
+    sum_of_terms sum;
     for_window(oy, ox, [&](T v, Index, Index) { sum.add(static_cast<double>(term(v))); });
     return sum;
   }
-  REPDL_HD bounded_sum<double> max_gradient(Index i, Index j) const {
-    bounded_sum<double> sum;
+  REPDL_HD sum_of_terms max_gradient(Index i, Index j) const {
+    sum_of_terms sum;
     for_pixel<true>(i, j, [&](T g, Index, Index) { sum.add(widen(g)); });
     return sum;
   }
-  REPDL_HD bounded_sum<double> average_gradient(Index i, Index j) const {
-    bounded_sum<double> sum;
+  REPDL_HD sum_of_terms average_gradient(Index i, Index j) const {
+    sum_of_terms sum;
     for_pixel<false>(i, j, [&](T g, Index oy, Index ox) {
       const auto v = static_cast<double>(term(g));
       const std::int64_t n = count(oy, ox);
-      if (common != 0) {
+      if constexpr (std::is_same_v<T, double>) {
+        if (common != 0) {
+          sum.add(two_prod(v, static_cast<double>(common / n)));
+        } else {
+          add_quotient_to(sum, v, n);
+        }
+      } else if (common != 0) {
         sum.add(v * static_cast<double>(common / n));
       } else {
         const double quotient = v / static_cast<double>(n);
@@ -204,35 +225,51 @@ struct pool_plane {
     });
     return sum;
   }
+  REPDL_HD static void add_quotient_to(twice_tracked_sum<double>& sum, double g, std::int64_t n) {
+    if (g == 0) return;
+    const auto d = static_cast<double>(n);
+    const double q = g / d;
+    const dd p = two_prod(q, d);
+    sum.add(dd{q, ((g - p.hi) - p.lo) / d});
+    sum.error += is_in_middle(g) && n <= std::int64_t{1} << 53 ? 0x1p-105 * magnitude_of(q) : infinity;
+  }
 
   // ---- from a sum to the element; `force`: 0, or +inf for undecided
 
   using decision = decided_value<T>;
-  REPDL_HD static decision finish_average(const bounded_sum<double>& sum, double force, std::int64_t n) {
+  REPDL_HD static decision finish_average(const sum_of_terms& sum, double force, std::int64_t n) {
     if (n == 0) return {from_bits<T>(format<T>::nan), true};
     if (n > std::int64_t{1} << 53) return {T{}, false};
-    return certify_mean<T>(sum.hi, sum.bound() + force, n);
+    return mean_of(sum, force, n);
   }
   REPDL_HD static decision finish_max_gradient(const bounded_sum<double>& sum, double force) {
     return certify<T>(sum.hi, sum.bound() + force);
   }
-  REPDL_HD decision finish_average_gradient(const bounded_sum<double>& sum, double force) const {
-    if (common != 0) return certify_mean<T>(sum.hi, sum.bound() + force, common);
-    return certify<T>(sum.hi, sum.bound() + force);
+  REPDL_HD static decision finish_max_gradient(const twice_tracked_sum<double>& sum, double force) {
+    return certify_sum(sum, force);
+  }
+  REPDL_HD decision finish_average_gradient(const sum_of_terms& sum, double force) const {
+    return common != 0 ? mean_of(sum, force, common) : finish_max_gradient(sum, force);
+  }
+  REPDL_HD static decision mean_of(const bounded_sum<double>& sum, double force, std::int64_t n) {
+    return certify_mean<T>(sum.hi, sum.bound() + force, n);
+  }
+  REPDL_HD static decision mean_of(const twice_tracked_sum<double>& sum, double force, std::int64_t n) {
+    return certify_mean_of_sum(sum, force, n);
   }
 
-  // ---- exact, always decided; numbers of every format are summed as binary32 ones
+  // ---- exact, always decided; numbers of narrower formats are summed as binary32 ones
 
   REPDL_HD T exact_average(Index oy, Index ox) const {
     const std::int64_t n = count(oy, ox);
     if (n == 0) return from_bits<T>(format<T>::nan);
-    exact_sum<float, 1> sum;
+    exact_sum<number, 1> sum;
     for_window(oy, ox, [&](T v, Index, Index) { sum.add(term(v)); });
     return sum.template mean<T>(n);
   }
   REPDL_HD T exact_max_gradient(Index i, Index j) const {
-    exact_sum<float, 1> sum;
-    for_pixel<true>(i, j, [&](T g, Index, Index) { sum.add(widen_to_float(g)); });
+    exact_sum<number, 1> sum;
+    for_pixel<true>(i, j, [&](T g, Index, Index) { sum.add(widened(g)); });
     return sum.template round<T>();
   }
   REPDL_HD T exact_average_gradient(Index i, Index j) const {
@@ -243,15 +280,24 @@ struct pool_plane {
       };
       return round_quotient_sum<T>(terms, common_bits());
     }
-    exact_sum<float, 1> sum;
+    constexpr int least = least_exponent<number>;
+    fixed_point<least, (format<number>::emax + 1 - least + 29 + 62 + 1 + 2 + 63) / 64> sum;
+    special_terms special;
     for_pixel<false>(i, j, [&](T g, Index oy, Index ox) {
-      const float v = term(g);
-      if (!is_finite(widen(v))) return sum.special.add(widen(v));
+      const number v = term(g);
+      if (!is_finite(widen(v))) return special.add(widen(v));
       const auto parts = decompose(v);
       const auto weight = static_cast<std::uint64_t>(common / count(oy, ox));
-      sum.finite.add_scaled(parts.significand * weight, parts.exponent, parts.negative);
+      if constexpr (std::is_same_v<T, double>) {  // a product of 82 bits, in two
+        constexpr int half = 32;
+        const std::uint64_t low = parts.significand & ((std::uint64_t{1} << half) - 1);
+        sum.add_scaled(low * weight, parts.exponent, parts.negative);
+        sum.add_scaled((parts.significand >> half) * weight, parts.exponent + half, parts.negative);
+      } else {
+        sum.add_scaled(parts.significand * weight, parts.exponent, parts.negative);
+      }
     });
-    return sum.template mean<T>(common);
+    return special.any() ? special.value<T>() : sum.template mean<T>(common);
   }
 };
 

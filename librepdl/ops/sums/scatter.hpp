@@ -1,7 +1,6 @@
-// Sums to places given by indices: x + alpha S, or S / n, S the exact sum of n terms of binary32 or a narrower format, alpha a
-// coefficient.
+// Sums to places given by indices: x + alpha S, or S / n, S the exact sum of n terms, alpha a coefficient.
 //
-// S is added up by a tracked_sum: S = hi + lo + d, |d| <= b (sums.hpp), and hi, lo are multiples of 2^-149 below 2^190. With u =
+// Of terms of binary32 or a narrower format S is added up by a tracked_sum: S = hi + lo + d, |d| <= b (sums.hpp), and hi, lo are multiples of 2^-149 below 2^190. With u =
 // 2^-53, p = alpha hi exactly (two_prod: a multiple of 2^-401, below 2^390), t = x + p.hi exactly:
 //     x + alpha S = t.hi + r + d',   r = fl(fl(t.lo + p.lo) + q), q = fl(alpha lo)
 // where q errs by u |q| (1 + u), the additions by u (|t.lo| + |p.lo|) (1 + u) and u (|t.lo| + |p.lo| + |q|) (1 + 2u), so that
@@ -9,7 +8,15 @@
 // The bound below has 1 + 8u and 4u for that, which makes up for its own four roundings. Where no addition of terms erred, S = hi,
 // and x + p is rounded once, by way of odd: ties are decided, too. The rest is decided by integers: S in units of T's least
 // number, times alpha's significand.
+//
+// Of terms of binary64 S is added up by a twice_tracked_sum, which takes x as one more term if alpha is 1. Else
+//     x + alpha S = x + p + q + alpha d,   p = alpha hi, q = alpha lo,
+// where p and q are two numbers each (two_prod) and all five are added up likewise. They are p and q exactly where those are 0 or where
+// products neither overflow nor underflow (is_in_middle); else less than 2^-1071 of each is lost (dd.hpp), or a sum is not finite, which
+// decides nothing. |alpha| b is rounded twice and may underflow: 1 + 2^-50 and 2^-1074 make up for that.
 #pragma once
+
+#include <type_traits>
 
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/sums.hpp"
@@ -26,6 +33,10 @@ struct scatter_formula {
 
 // x + S for alpha = 1 in binary64: with r = fl(t.lo + lo) and v = fl(t.hi + r) it is v within b + u |r| + u |v|, and certify's (C)
 // asks for e (1 - u) to be u |v| more. Infinities and NaN are left undecided.
+// What adds up the terms, R as in sums.hpp.
+template <class T, class R = double>
+using scatter_terms = std::conditional_t<std::is_same_v<T, double>, twice_tracked_sum<R>, tracked_sum<R>>;
+
 template <class T>
 REPDL_HD decided_value<T> scatter_quick(double x, const tracked_sum<double>& s, std::int64_t height) {
   const dd t = two_sum(x, s.hi);
@@ -55,8 +66,33 @@ REPDL_HD decided_value<T> scatter_first(const scatter_formula& f, double x, cons
   return certify<T>(two_sum(t.hi, (t.lo + p.lo) + q), e);
 }
 
-// alpha is 0 or a multiple of 2^-252 below 2^201, a sum of 2^62 terms below 2^190: 792 bits and a sign.
-using scatter_accumulator = fixed_point<-401, 13>;
+template <class T>
+requires std::is_same_v<T, double> REPDL_HD decided_value<T> scatter_first(const scatter_formula& f, double x,
+                                                                           twice_tracked_sum<double> s, std::int64_t,
+                                                                           std::int64_t n) {
+  const double force = f.force ? infinity : 0.0;
+  if (f.mean) return certify_mean_of_sum(s, force, n);
+  if (f.alpha == 1) {
+    s.add(x);
+    return certify_sum(s, force);
+  }
+  const dd p = two_prod(f.alpha, s.hi), q = two_prod(f.alpha, s.lo);
+  const bool nothing_lost = f.alpha == 0 || ((s.hi == 0 || is_in_middle(p.hi)) && (s.lo == 0 || is_in_middle(q.hi)));
+  twice_tracked_sum<double> sum;
+  sum.add(x);
+  sum.add(p);
+  sum.add(q);
+  const double bound = s.bound();
+  if (bound != 0) sum.error += magnitude_of(f.alpha) * bound * (1 + 0x1p-50) + 0x1p-1074;
+  if (!nothing_lost) sum.error += 0x1p-1070;
+  return certify_sum(sum, force);
+}
+
+// alpha is 0 or a multiple of 2^-252 below 2^201, a sum of 2^62 terms below 2^190: 792 bits and a sign. Of binary64 the sum is a multiple of
+// 2^-1074 below 2^1086: 2613 bits and a sign.
+template <class T>
+using scatter_accumulator =
+    std::conditional_t<std::is_same_v<T, double>, fixed_point<-1326, 41>, fixed_point<-401, 13>>;
 
 template <class T>
 REPDL_HD T scatter_exact(const scatter_formula& f, T x, const exact_sum<T, 1>& s, std::int64_t n) {
@@ -64,10 +100,10 @@ REPDL_HD T scatter_exact(const scatter_formula& f, T x, const exact_sum<T, 1>& s
   const double a = widen(x);
   if (s.special.any()) return narrow<T>(a + f.alpha * widen(s.special.template value<T>()));
   if (!is_finite(a)) return canonical(x);
-  scatter_accumulator value;
+  scatter_accumulator<T> value;
   add_multiple(value, s.finite, f.alpha);
   value.add(x);
-  return value.round<T>();
+  return value.template round<T>();
 }
 
 }  // namespace REPDL_ISA

@@ -6,8 +6,8 @@
 // fraction, of which every floor is the same (plan/upsample_planner.cpp). source does not decrease, so the output
 // pixels that take pixel i are those from first(i) up to and without first(i + 1), and there may be none.
 //
-// Sums: first bounded_sum, whose zero error decides ties; what that does not decide is summed in integers, which always
-// decide. Checked by tests/places/upsample_test.cpp.
+// Sums: first bounded_sum, whose zero error decides ties, or of binary64 twice_tracked_sum; what that does not decide is summed in
+// integers, which always decide. Checked by tests/places/upsample_test.cpp.
 #pragma once
 
 #include "librepdl/num/fixed_point.hpp"
@@ -74,15 +74,21 @@ REPDL_HD void for_pixels(const T* plane, std::int64_t row, std::int64_t column, 
 template <class T, class Index>
 REPDL_HD decided_value<T> pixel_sum(const T* plane, std::int64_t row, std::int64_t column, Index y0, Index y1, Index x0,
                                     Index x1, double force) {
-  bounded_sum<double> sum;
+  using sum_of_terms = std::conditional_t<std::is_same_v<T, double>, twice_tracked_sum<double>, bounded_sum<double>>;
+  sum_of_terms sum;
   for_pixels(plane, row, column, y0, y1, x0, x1, [&](T v) { sum.add(widen(v)); });
-  return certify<T>(sum.hi, sum.bound() + force);
+  if constexpr (std::is_same_v<T, double>) {
+    return certify_sum(sum, force);
+  } else {
+    return certify<T>(sum.hi, sum.bound() + force);
+  }
 }
 template <class T, class Index>
 REPDL_HD T exact_pixel_sum(const T* plane, std::int64_t row, std::int64_t column, Index y0, Index y1, Index x0,
                            Index x1) {
-  exact_sum<float, 1> sum;
-  for_pixels(plane, row, column, y0, y1, x0, x1, [&](T v) { sum.add(widen_to_float(v)); });
+  using number = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  exact_sum<number, 1> sum;
+  for_pixels(plane, row, column, y0, y1, x0, x1, [&](T v) { sum.add(static_cast<number>(widen(v))); });
   return sum.template round<T>();
 }
 

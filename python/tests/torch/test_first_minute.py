@@ -602,14 +602,46 @@ def test_max_unpool():
         F.max_unpool2d(y, places + 48, 2)
 
 
+def test_pooling_and_places_of_float64():
+    """Sums that float64 cannot add up one after the other, and one rounding."""
+    hard = torch.tensor([1e17, 1.0, -1e17, 0.1], dtype=torch.float64)
+    x = hard.view(1, 1, 2, 2).clone().requires_grad_()
+    y = F.avg_pool2d(x, 2)
+    assert y.item() == 1.1 / 4 == F.adaptive_avg_pool2d(x, 1).item()
+    y.sum().backward()
+    assert x.grad.tolist() == [[[[0.25] * 2] * 2]]
+    x.grad = None
+    weights = torch.tensor([[1e17, 1.0, 1.0], [-1e17, 0.1, 2.0], [4.0, 8.0, 8.0]], dtype=torch.float64)
+    (F.max_pool2d(x, 2, stride=1, padding=1) * weights).sum().backward()  # the greatest wins four windows
+    assert x.grad.tolist() == [[[[1.1, 3.0], [4.0, 16.0]]]]
+    one = torch.ones(1, 1, 1, 1, dtype=torch.float64, requires_grad=True)
+    (F.interpolate(one, 2) * hard.view(1, 1, 2, 2)).sum().backward()
+    assert one.grad.item() == 1.1
+    index, zeros = torch.zeros(4, dtype=torch.long), torch.zeros(2, dtype=torch.float64)
+    for sums in (zeros.index_add(0, index, hard), zeros.scatter_add(0, index, hard), zeros.index_put((index,), hard, accumulate=True)):
+        assert sums.tolist() == [1.1, 0.0]
+    assert F.fold(hard.diag().flip(0).view(1, 4, 4), (1, 7), (1, 4))[0, 0, 0, 3].item() == 1.1
+    weight = torch.ones(2, 1, dtype=torch.float64, requires_grad=True)
+    (F.embedding(index, weight).view(4) * hard).sum().backward()
+    assert weight.grad.tolist() == [[1.1], [0.0]]
+    bags = F.embedding_bag(torch.arange(4), hard.view(4, 1), torch.tensor([0, 3]), mode="mean")
+    assert bags.tolist() == [[float(Fraction(1, 3))], [0.1]]
+    edge = torch.ones(1, 1, 2, dtype=torch.float64, requires_grad=True)
+    (F.pad(edge, (3, 0), mode="replicate").view(5)[:4] * hard).sum().backward()
+    assert edge.grad.tolist() == [[[1.1, 0.0]]]
+    kept = F.dropout(hard, 0.2)
+    assert all(k in (0.0, float(Fraction(v) / (1 - Fraction(0.2)))) for k, v in zip(kept.tolist(), hard.tolist(), strict=True))
+
+
 def test_bincount():
     x = torch.tensor([0, 2, 2, 2])
     assert torch.bincount(x, weights=torch.tensor([0.5, 2.0**24, 1.0, -(2.0**24)]), minlength=4).tolist() == [0.5, 0, 1, 0]
     assert torch.bincount(x).tolist() == [1, 0, 3]
     with pytest.raises(RuntimeError, match="non-negative"):
         torch.bincount(x - 1, weights=torch.ones(4))
-    with pytest.raises(NotImplementedError, match="not float32"):
-        torch.bincount(x, weights=torch.ones(4, dtype=torch.float64))
+    assert torch.bincount(x, weights=torch.tensor([0.1, 1e17, 1.0, -1e17], dtype=torch.float64)).tolist() == [0.1, 0, 1]
+    with pytest.raises(NotImplementedError, match="neither float32 nor float64"):
+        torch.bincount(x, weights=torch.ones(4, dtype=torch.float16))
 
 
 def test_histc():

@@ -164,7 +164,8 @@ void embedding_bag_dense_backward(call& c) {
 void bincount(call& c) {
   const Tensor &x = c.tensor(0), &weights = c.tensor(1);
   if (!weights.defined() || x.numel() == 0) return c.leave();
-  if (weights.scalar_type() != at::kFloat) c.refuse("with weights that are not float32");
+  if (weights.scalar_type() != at::kFloat && weights.scalar_type() != at::kDouble)
+    c.refuse("with weights that are neither float32 nor float64");
   TORCH_CHECK(x.dim() == 1 && weights.sizes() == x.sizes() && x.min().item<int64_t>() >= 0,
               "bincount only supports 1-d non-negative integral inputs, and weights of the same length.");
   const int64_t count = std::max(x.max().item<int64_t>() + 1, c.integer(2));
@@ -273,7 +274,7 @@ void index_put(call& c) {
     indices.push_back(there ? std::optional(v.toTensor()) : std::nullopt);
   }
   if (accumulate && !floats && !at::isComplexType(self.scalar_type())) return c.leave();
-  if (accumulate && !(type_bit(self.scalar_type()) & NARROW)) c.refuse("");
+  if (accumulate && !(type_bit(self.scalar_type()) & FLOATS)) c.refuse("");
   if (!accumulate && (!several || values.numel() == 1)) return c.leave();
   const Tensor places = at::arange(self.numel(), self.options().dtype(at::kLong)).view(self.sizes());
   const Tensor index = at::index(places, indices);

@@ -243,13 +243,14 @@ void multinomial(call& c) {
 }
 
 namespace {
-// x / (1 - p), rounded once, or +0. librepdl's operation is of float32. Of 16 bits, its result is first made the odd one of the two
+// x / (1 - p), rounded once, or +0. librepdl's operation is of float32 and float64. Of 16 bits, its result is first made the odd one of the two
 // numbers between which the quotient lies, where it is neither: another rounding is then as one of the quotient itself.
 Tensor dropped(const call& c, const Tensor& x, const draw& d, double p) {
   static const operation op("dropout");
-  const Tensor in = converted(x, at::kFloat), y = at::empty(x.sizes(), in.options(), at::MemoryFormat::Contiguous);
+  const bool wide_x = x.scalar_type() == at::kDouble;
+  const Tensor in = converted(x, wide_x ? at::kDouble : at::kFloat), y = at::empty(x.sizes(), in.options(), at::MemoryFormat::Contiguous);
   op({in}, {&y}, {{"p", p}, d.attr_seed(), d.attr_stream()});
-  if (x.scalar_type() == at::kFloat) return y;
+  if (wide_x || x.scalar_type() == at::kFloat) return y;
   if (p > 1 - 0x1p-40) c.refuse("of 16 bits with p within 2^-40 of 1");
   // x - y is exact in float64: y has at most 40 + 11 bits above the last one of x. So x - y + y p has the sign of x - y (1 - p).
   const Tensor wide = converted(y, at::kDouble), rest = map("sub", {converted(x, at::kDouble), wide}),
