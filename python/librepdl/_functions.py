@@ -19,38 +19,39 @@ __all__ = [
     "celu_backward", "clamp", "clamp_backward", "clip", "clip_backward", "clip_backward_hi", "clip_backward_lo",
     "clip_grad_norm", "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert",
     "copysign", "copysign_backward", "cos", "cos_backward", "cosh", "cospi", "cross_entropy",
-    "cross_entropy_backward", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "div",
-    "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu", "elu_backward", "embedding_backward",
-    "equal", "erf", "erf_backward", "erfc", "erfc_backward", "erfinv", "exp", "exp10", "exp10m1", "exp2",
-    "exp2_backward", "exp2m1", "expit", "expm1", "expm1_backward", "fabs", "fix", "floor", "floor_divide", "fma",
-    "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x", "fmin_backward_y", "fmod",
-    "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward", "gelu_tanh",
-    "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal", "group_norm", "group_norm_backward",
-    "group_norm_weight_backward", "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward",
-    "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "heaviside", "huber_loss",
-    "huber_loss_backward", "hypot", "hypot_backward", "index_add", "isfinite", "isinf", "isnan", "kl_div",
-    "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm", "layer_norm_backward",
+    "cross_entropy_backward", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "cumprod",
+    "cumsum", "div", "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu", "elu_backward",
+    "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "erfinv", "exp", "exp10",
+    "exp10m1", "exp2", "exp2_backward", "exp2m1", "expit", "expm1", "expm1_backward", "fabs", "fix", "floor",
+    "floor_divide", "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x",
+    "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward",
+    "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal", "group_norm",
+    "group_norm_backward", "group_norm_weight_backward", "hardshrink", "hardshrink_backward", "hardsigmoid",
+    "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "heaviside",
+    "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "index_add", "isfinite", "isinf", "isnan",
+    "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm", "layer_norm_backward",
     "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp", "lerp_backward_weight",
     "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal", "linspace", "log", "log10",
     "log10_backward", "log10p1", "log1p", "log1p_backward", "log2", "log2_backward", "log2p1", "log_backward",
     "log_expit", "log_sigmoid", "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp",
-    "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max",
-    "max_pool2d", "max_pool2d_backward", "max_pool2d_with_indices", "maximum", "maximum_backward", "mean", "min",
-    "minimum", "minimum_backward", "mish", "mish_backward", "mod", "mse_loss", "mse_loss_backward", "mul",
-    "multiply", "nan_to_num", "ndtr", "neg", "negative", "nextafter", "nll_loss", "nll_loss_backward", "not_equal",
-    "pow", "pow_backward_x", "pow_backward_y", "pow_scalar", "pow_scalar_backward", "power", "prelu",
-    "prelu_backward", "prelu_weight_backward", "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a",
-    "relu", "relu6", "relu6_backward", "relu_backward", "remainder", "remainder_backward_y", "rint", "rms_norm",
-    "rms_norm_backward", "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward", "scalar_pow",
-    "scalar_pow_backward", "scatter_add", "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign",
-    "signbit", "silu", "silu_backward", "sin", "sin_backward", "sinc", "sinh", "sinpi", "smooth_l1_loss",
-    "smooth_l1_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "softmax", "softmax_backward",
-    "softplus", "softplus_backward", "softshrink", "softshrink_backward", "softsign", "softsign_backward", "sqrt",
-    "sqrt_backward", "square", "std", "stddev", "sub", "subtract", "sum", "sum_squares", "swiglu",
-    "swiglu_backward_a", "tan", "tanh", "tanh_backward", "tanhshrink", "tanpi", "threshold", "threshold_backward",
-    "total_norm", "true_divide", "trunc", "upsample_nearest2d", "upsample_nearest2d_backward", "var", "var_mean",
-    "vector_norm", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
+    "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logcumsumexp", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward", "masked_fill",
+    "matmul", "max", "max_pool2d", "max_pool2d_backward", "max_pool2d_with_indices", "maximum", "maximum_backward",
+    "mean", "min", "minimum", "minimum_backward", "mish", "mish_backward", "mod", "mse_loss", "mse_loss_backward",
+    "mul", "multiply", "nan_to_num", "ndtr", "neg", "negative", "nextafter", "nll_loss", "nll_loss_backward",
+    "not_equal", "pow", "pow_backward_x", "pow_backward_y", "pow_scalar", "pow_scalar_backward", "power", "prelu",
+    "prelu_backward", "prelu_weight_backward", "prod", "reciprocal", "reciprocal_backward", "reglu",
+    "reglu_backward_a", "relu", "relu6", "relu6_backward", "relu_backward", "remainder", "remainder_backward_y",
+    "rint", "rms_norm", "rms_norm_backward", "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward",
+    "scalar_pow", "scalar_pow_backward", "scatter_add", "selu", "selu_backward", "sgd", "sigmoid",
+    "sigmoid_backward", "sign", "signbit", "silu", "silu_backward", "sin", "sin_backward", "sinc", "sinh", "sinpi",
+    "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "softmax",
+    "softmax_backward", "softplus", "softplus_backward", "softshrink", "softshrink_backward", "softsign",
+    "softsign_backward", "sqrt", "sqrt_backward", "square", "std", "stddev", "sub", "subtract", "sum",
+    "sum_squares", "swiglu", "swiglu_backward_a", "tan", "tanh", "tanh_backward", "tanhshrink", "tanpi",
+    "threshold", "threshold_backward", "total_norm", "true_divide", "trunc", "upsample_nearest2d",
+    "upsample_nearest2d_backward", "var", "var_mean", "vector_norm", "where", "xlogy", "xlogy_backward_x",
+    "xlogy_backward_y",
 ]
 
 # In the order of the registry.
@@ -96,7 +97,7 @@ ORDER = (
     "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward", "adaptive_avg_pool2d",
     "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm", "clip_grad_norm",
     "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential", "linspace", "arange",
-    "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial",
+    "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial", "cumsum", "prod", "cumprod", "logcumsumexp",
 )
 
 # An array of any library.
@@ -3870,4 +3871,53 @@ def upsample_nearest2d_backward(g: A, size: Ints, scale_h: float = 0.0, scale_w:
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(280, (g,), out, (size, scale_h, scale_w, exact))
+    return result
+
+
+def cumsum(x: A, axis: int = -1, *, out: A | None = None) -> A:
+    """sum of x_0 to x_i along the axis; exact zero is +0, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    axis: negative from the end
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(282, (x,), out, (axis,))
+    return result
+
+
+def prod(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
+    """product of x over the axes, 1 of none; a zero with an infinity is NaN, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(283, (x,), out, (axis, keepdims))
+    return result
+
+
+def cumprod(x: A, axis: int = -1, *, out: A | None = None) -> A:
+    """product of x_0 to x_i along the axis; a zero with an infinity is NaN, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    axis: negative from the end
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(284, (x,), out, (axis,))
+    return result
+
+
+def logcumsumexp(x: A, axis: int = -1, *, out: A | None = None) -> A:
+    """ln sum of e^x_0 to e^x_i along the axis, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    axis: negative from the end
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(285, (x,), out, (axis,))
     return result
