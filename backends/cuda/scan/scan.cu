@@ -20,12 +20,6 @@ struct scan_geometry {
   strided_axes<1> along;
 };
 
-// Rare, so that its registers are not everybody's.
-template <class Late, class T, class Read>
-__device__ __noinline__ num::decided_value<T> decide(Late& late, const Read& read, std::int64_t n, int bits) {
-  return late.decide(read, n, bits);
-}
-
 template <class Prefix, class T>
 __global__ void __launch_bounds__(threads) scan_kernel(const __grid_constant__ scan_geometry g, counter* counters) {
   std::int64_t special = 0, first = 0, exact = 0, undecided = 0;
@@ -46,7 +40,7 @@ __global__ void __launch_bounds__(threads) scan_kernel(const __grid_constant__ s
           ++(is_special ? special : first);
         },
         [&](std::int64_t i) {
-          const num::decided_value<T> r = decide<decltype(late), T>(late, read, i + 1, g.bits);
+          const num::decided_value<T> r = late.decide(read, i + 1, g.bits);
           put(i, r.value);
           ++(r.decided ? exact : undecided);
         });

@@ -188,7 +188,7 @@ class late_prefixes<T, State, Wider...> {
  public:
   // The prefix of the first n elements; n never falls. read(i): element i.
   template <class Read>
-  REPDL_HD_CALL decided_value<T> decide(const Read& read, std::int64_t n, int bits) {
+  REPDL_HD decided_value<T> decide(const Read& read, std::int64_t n, int bits) {
     if (bits >= State::bits) {
       for (; done_ < n; ++done_) state_.add(read(done_));
       const decided_value<T> r = state_.value();
