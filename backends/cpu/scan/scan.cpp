@@ -40,9 +40,9 @@ class rest_of_line final : public scan_rest {
   typename num::late_states<Prefix, T, 2, 4, 8, 16, 32>::type late_;
 };
 
-// What an element takes, in nanoseconds.
+// What an element takes, in nanoseconds (bench/thread_estimates.cpp).
 double element_time(ops::op_id op) noexcept {
-  return op == ops::op_id::cumsum ? 12 : op == ops::op_id::logcumsumexp ? 250 : 20;
+  return op == ops::op_id::cumsum ? 7 : op == ops::op_id::logcumsumexp ? 280 : 20;
 }
 
 class scan_work final : public planned<plan::scan_plan> {
