@@ -176,6 +176,25 @@ std::vector<array> reduction_inputs(const digest_case& c) {
   return {x};
 }
 
+/// Lines of terms, factors or exponents along the axis, or the axes of a product.
+std::vector<array> scan_inputs(const digest_case& c) {
+  if (c.op == "logcumsumexp") {
+    return fill_inputs("softmax", c.kind, c.shapes, c.attrs, c.seed, 0, c.formats.at(0));
+  }
+  const bool several = c.op == "prod";
+  const auto axes = several ? attribute_of<std::vector<std::int64_t>>(c.attrs, "axis")
+                            : shape_list{attribute_or<std::int64_t>(c.attrs, "axis", -1)};
+  const reduce_layout l = layout_of(c.shapes[0], axes, false);
+  const auto rows = static_cast<std::int64_t>(l.kept.size()), k = static_cast<std::int64_t>(l.reduced.size());
+  const array all = c.op == "cumsum" ? fill_terms(c.kind, rows, k, false, c.seed, 0, c.formats[0])
+                                     : fill_products(c.kind, rows, k, c.seed, 0, c.formats[0]);
+  array x(c.formats[0], c.shapes[0]);
+  std::size_t i = 0;
+  for (const std::int64_t base : l.kept)
+    for (const std::int64_t d : l.reduced) x.set(index(base + d), all.get(i++));
+  return {x};
+}
+
 }  // namespace
 
 std::vector<array> inputs(const digest_case& c) {
@@ -199,6 +218,8 @@ std::vector<array> inputs(const digest_case& c) {
     case ops::family::draw:
       return {fill_weights(c.kind, c.formats[0], c.shapes[0], attribute_or<std::int64_t>(c.attrs, "num_samples", 1),
                            c.seed)};
+    case ops::family::scan:
+      return scan_inputs(c);
     case ops::family::sequence:
       return {};
     case ops::family::convolution:

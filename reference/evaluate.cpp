@@ -334,6 +334,10 @@ constexpr oracle_line oracles[] = {
     {"adaptive_max_pool2d_backward", of<max_pool2d_backward>},
     {"adaptive_avg_pool2d", of<avg_pool2d>},
     {"adaptive_avg_pool2d_backward", of<avg_pool2d_backward>},
+    {"cumsum", of<cumsum>},
+    {"prod", of<prod>},
+    {"cumprod", of<cumprod>},
+    {"logcumsumexp", of<logcumsumexp>},
     {"total_norm", stepped<total_norm>},
     {"clip_grad_norm", stepped<clip_grad_norm>},
 };

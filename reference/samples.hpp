@@ -108,6 +108,10 @@ array fill_ordered(sample_class c, std::int64_t rows, std::int64_t k, std::uint6
 array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, std::uint64_t seed, std::uint64_t stream,
                  dtype type = dtype::f32);
 
+/// rows * k factors whose product over each row is of the class.
+array fill_products(sample_class c, std::int64_t rows, std::int64_t k, std::uint64_t seed, std::uint64_t stream,
+                    dtype type);
+
 /// rows * k terms of a format whose sum over each row, of |x|, of x^2, or the root of that, is of the class.
 enum class magnitude_sum { plain, squares, root };
 array fill_magnitudes(sample_class c, std::int64_t rows, std::int64_t k, magnitude_sum kind, std::uint64_t seed,

@@ -1482,6 +1482,29 @@ class Structured(Case):
                     self.check_with_indices("max_pool2d_with_indices", image, [at[p] for p in winner], [i * w + j for i, j in winner],
                                             "--attr", "kernel=2,3", "--attr", "stride=1,2", "--attr", "padding=0,0,1,0")
 
+    def test_prefixes(self):
+        r = random.Random(49)
+        for t in ("f16", "bf16", "f32", "f64"):
+            # Few bits, so that products are ties; any finite numbers, whose products overflow and underflow.
+            for low, high in ((rounded(F(1, 2), t), rounded(F(3), t)), (0, infinity(t))):
+                rows, n = 4, 9
+                x = [r.randrange(low, high) | r.choice((0, sign_bit(t))) for _ in range(rows * n)]
+                v = [value(b, t) for b in x]
+                sums, products = [], []
+                for row in range(rows):
+                    for i in range(n):
+                        part = range(row * n, row * n + i + 1)
+                        negative = sum(x[k] & sign_bit(t) != 0 for k in part) % 2
+                        sums.append(rounded(sum(v[k] for k in part), t))
+                        products.append(rounded(math.prod(abs(v[k]) for k in part), t) | (sign_bit(t) if negative else 0))
+                self.check("cumsum", [(x, [rows, n], t)], (t, (rows, n), sums), "--attr", "axis=1")
+                self.check("cumprod", [(x, [rows, n], t)], (t, (rows, n), products), "--attr", "axis=-1")
+                self.check("prod", [(x, [rows, n], t)], (t, (rows,), products[n - 1::n]), "--attr", "axis=1")
+            x = [rounded(F(r.randrange(-2000, 2000), 256), t) for _ in range(n)]
+            e = [(decimal.Decimal(d.numerator) / decimal.Decimal(d.denominator)).exp() for d in (F(value(b, t)) for b in x)]
+            logs = [rounded(F(sum(e[:i + 1]).ln()), t) for i in range(1, n)]
+            self.check("logcumsumexp", [(x, [n], t)], (t, (n,), [x[0] if value(x[0], t) else 0] + logs))
+
     def test_softmax(self):
         half, one, two, ln2, inf = 0x3F000000, 0x3F800000, 0x40000000, 0x3F317218, 0x7F800000
         minus, zeros, targets = 1 << 31, ([0, 0], [1, 2]), ([0], [1], "i64")

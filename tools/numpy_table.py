@@ -45,7 +45,8 @@ ours = {"float_power": ("pow", ""), "vecdot": ("dot", vectors), "matvec": ("matm
         "var": ("var", "divides by n - 1 unless `ddof` says otherwise"), "arcsin": ("asin", ""), "arccos": ("acos", ""),
         "arctan": ("atan", ""), "sinc": ("sinc", ""), "arcsinh": ("asinh", ""), "arccosh": ("acosh", ""), "arctanh": ("atanh", ""),
         "huber": ("huber_loss", 'of x - t, with `reduction="none"`'), "kl_div": None,
-        "softmax": ("softmax", last_axis), "log_softmax": ("log_softmax", last_axis)}
+        "softmax": ("softmax", last_axis), "log_softmax": ("log_softmax", last_axis),
+        "cumsum": ("cumsum", last_axis), "cumprod": ("cumprod", last_axis)}
 # Functions of the package that call another.
 calls = {"std": "stddev"}
 

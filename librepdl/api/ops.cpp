@@ -254,6 +254,19 @@ void upsample_nearest2d_backward(context& ctx, const_tensor_view g, tensor_view 
   one_output<ops::upsample_nearest2d_backward>(ctx, grad_x, {o, {}}, g);
 }
 
+void prod(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options) {
+  reduce<ops::prod>(ctx, x, out, options);
+}
+void cumsum(context& ctx, const_tensor_view x, tensor_view out, const scan_options& o) {
+  api::submit<ops::cumsum>(ctx, {&x, 1}, {&out, 1}, o);
+}
+void cumprod(context& ctx, const_tensor_view x, tensor_view out, const scan_options& o) {
+  api::submit<ops::cumprod>(ctx, {&x, 1}, {&out, 1}, o);
+}
+void logcumsumexp(context& ctx, const_tensor_view x, tensor_view out, const scan_options& o) {
+  api::submit<ops::logcumsumexp>(ctx, {&x, 1}, {&out, 1}, o);
+}
+
 void softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& o) {
   api::submit<ops::softmax>(ctx, {&x, 1}, {&out, 1}, o);
 }

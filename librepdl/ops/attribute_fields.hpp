@@ -104,6 +104,8 @@ template <>
 inline constexpr auto fields_of<softmax_options> =
     std::tuple{field{"axis", &softmax_options::axis, "negative from the end"}};
 template <>
+inline constexpr auto fields_of<scan_options> = std::tuple{field{"axis", &scan_options::axis, "negative from the end"}};
+template <>
 inline constexpr auto fields_of<cross_entropy_options> =
     std::tuple{field{"axis", &cross_entropy_options::axis, "the classes; 1 when absent, 0 for a vector"},
                field{"reduction", &cross_entropy_options::reduction, "mean, sum or none, over the rows not ignored"},

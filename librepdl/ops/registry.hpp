@@ -252,7 +252,8 @@ enum class family {
   nll,
   sequence,
   upsample,
-  draw
+  draw,
+  scan
 };
 
 /// One row of structured.def.

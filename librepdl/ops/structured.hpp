@@ -48,6 +48,8 @@ inline constexpr row_axes row_axes_of = row_axes::all;
 template <>
 inline constexpr row_axes row_axes_of<softmax_options> = row_axes::last;
 template <>
+inline constexpr row_axes row_axes_of<scan_options> = row_axes::last;
+template <>
 inline constexpr row_axes row_axes_of<layer_norm_options> = row_axes::last;
 template <>
 inline constexpr row_axes row_axes_of<rms_norm_options> = row_axes::last;
@@ -605,6 +607,20 @@ struct vector_norm : operation<op_id::vector_norm> {
   using attrs = vector_norm_options;
   static constexpr operand in[] = {{"x", FLOATS}};
   static constexpr operand out[] = {{"out", FLOATS}};
+};
+
+// What the first elements of a line make, or all of them.
+struct cumsum : of_x<op_id::cumsum, scan_options, FLOATS> {
+  static constexpr std::string_view formula = "sum of x_0 to x_i along the axis; exact zero is +0";
+};
+struct prod : of_x<op_id::prod, reduce_options, FLOATS> {
+  static constexpr std::string_view formula = "product of x over the axes, 1 of none; a zero with an infinity is NaN";
+};
+struct cumprod : of_x<op_id::cumprod, scan_options, FLOATS> {
+  static constexpr std::string_view formula = "product of x_0 to x_i along the axis; a zero with an infinity is NaN";
+};
+struct logcumsumexp : of_x<op_id::logcumsumexp, scan_options, FLOATS> {
+  static constexpr std::string_view formula = "ln sum of e^x_0 to e^x_i along the axis";
 };
 
 // Pooling whose plans are those of max_pool2d, avg_pool2d and their gradients.

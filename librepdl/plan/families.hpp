@@ -5,4 +5,5 @@
 #define REPDL_FAMILIES(X) \
   X(map)                  \
   X(reduce)               \
-  X(matmul) X(conv) X(pool) X(row) X(step) X(random) X(loss) X(scatter) X(nll) X(clip) X(sequence) X(upsample) X(draw)
+  X(matmul)               \
+  X(conv) X(pool) X(row) X(step) X(random) X(loss) X(scatter) X(nll) X(clip) X(sequence) X(upsample) X(draw) X(scan)

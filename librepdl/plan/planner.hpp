@@ -65,6 +65,9 @@ upsample_plan make_upsample(bool backward, const const_tensor_view& in, const te
 void check_positive(std::string_view op, std::string_view name, double value);
 tensor_spec infer_bernoulli(const ops::bernoulli_attrs&);
 tensor_spec infer_randint(const ops::randint_attrs&);
+tensor_spec infer_scan(std::string_view op, inputs in, const scan_options&);
+scan_plan make_scan(ops::op_id op, const const_tensor_view& x, const tensor_view& out, const scan_options&);
+scan_plan make_prod(inputs in, const tensor_view& out, const reduce_options&);
 tensor_spec infer_multinomial(inputs in, const ops::multinomial_attrs&);
 draw_plan make_multinomial(inputs in, const tensor_view& out, const ops::multinomial_attrs&);
 tensor_spec infer_dropout(std::string_view op, inputs in, const ops::dropout_attrs&);
@@ -388,6 +391,20 @@ struct planner<ops::multinomial> {
   static draw_plan make(inputs in, const tensor_view& out, const ops::multinomial_attrs& a) {
     return make_multinomial(in, out, a);
   }
+};
+
+template <class Op>
+requires std::is_same_v<typename Op::attrs, scan_options>
+struct planner<Op> {
+  static tensor_spec infer(inputs in, const scan_options& a) { return infer_scan(Op::name, in, a); }
+  static scan_plan make(inputs in, const tensor_view& out, const scan_options& a) {
+    return make_scan(Op::id, in[0], out, a);
+  }
+};
+template <>
+struct planner<ops::prod> {
+  static tensor_spec infer(inputs in, const reduce_options& a) { return infer_reduce(ops::op_id::prod, "prod", in, a); }
+  static scan_plan make(inputs in, const tensor_view& out, const reduce_options& a) { return make_prod(in, out, a); }
 };
 
 template <class Op>

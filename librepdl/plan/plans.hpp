@@ -385,6 +385,27 @@ struct draw_plan {
   std::int64_t out_row, out_stride;
 };
 
+/// Prefixes: for every index of the kept axes a line along the reduced ones, in the order of the caller's axes. cumsum, cumprod,
+/// logcumsumexp: one axis, and out as x. prod: the last prefix alone, a number for each line; length may be 0.
+struct scan_plan {
+  ops::op_id op;
+  dtype type;
+  int kept_rank;
+  int reduced_rank;
+  std::int64_t lines;   // the product of kept_shape, >= 1
+  std::int64_t length;  // the product of reduced_shape
+  axes kept_shape;
+  axes reduced_shape;
+  const void* in;
+  axes in_kept_stride;
+  axes in_reduced_stride;
+  void* out;
+  axes out_kept_stride;
+  std::int64_t out_step;  // along a line
+
+  bool has_each() const noexcept { return op != ops::op_id::prod; }
+};
+
 /// Sums to places given by indices. A position p has an index, in [0, bound), and a slice of the source, of `inner` elements; its
 /// target is target_step * index + the offset of p by target_stride. A target's slice of out is
 ///     x + alpha * S, or S / n with `mean`, S the sum of the slices of the n positions whose target it is,

@@ -741,6 +741,21 @@ std::vector<group> scatter_calls(const subject& what) {
   return all;
 }
 
+// Lines along the last axis and another one, short and long; of products along several, and of none.
+std::vector<group> scan_calls(const subject& what) {
+  const auto call = [&](const sizes& x, std::string_view axis, layout how) {
+    return test_call{what.op, {{x, how, what.in}}, how, {{"axis", axis}}};
+  };
+  const bool several = has(info_of(what.op).attrs, "keepdim");
+  const test_call small = call({3, 5, 7}, several ? "0,2" : "1", layout::spread);
+  const test_call lines = call({35, 67}, "1", layout::contiguous);
+  std::vector<group> all{from_every_tier(small), {lines, call({2, 1031}, "1", layout::contiguous)}};
+  append(all.front(), from_every_tier(wide(small)));
+  all.back().push_back(wide(lines));
+  if (several) all.push_back({call({4, 0}, "1", layout::contiguous)});
+  return all;
+}
+
 // Losses at targets: each, their sum and mean, with weights and without; few samples and many.
 std::vector<group> nll_calls(const subject& what) {
   std::vector<group> all;
@@ -797,6 +812,8 @@ std::vector<group> structured_calls(const subject& what) {
       return of_format(upsample_calls(what), what);
     case ops::family::draw:
       return draw_calls(what);
+    case ops::family::scan:
+      return scan_calls(what);
   }
   return {};
 }

@@ -133,6 +133,16 @@ array logsumexp(const array& x, const std::optional<shape_list>& axes, bool keep
   return out;
 }
 
+array logcumsumexp(const array& x, std::int64_t axis, outcomes* where) {
+  const auto make = [type = in_full(x).type](const words& v) {
+    return [=](std::size_t i) -> result {
+      const words beginning(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      return [row = softmax_row(type, beginning)](dtype t) { return logsumexp_of(row)(t); };
+    };
+  };
+  return per_row(along(x, axis), where, make, x);
+}
+
 // y_i (g_i - sum of g_j y_j): exact, with the infinities and zeros of the formula.
 array softmax_backward(const array& g, const array& y, std::int64_t axis, outcomes* where) {
   const auto make = [type = in_full(g).type](const words& gv, const words& yv) {

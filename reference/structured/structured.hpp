@@ -71,6 +71,11 @@ array sum_squares(const array& x, const std::optional<shape_list>& axes, bool ke
 array vector_norm(const array& x, double p, const std::optional<shape_list>& axes, bool keepdim,
                   outcomes* where = nullptr);
 
+/// The exact products of x over the axes, and of every beginning of its lines along an axis; the exact sums of those.
+array prod(const array& x, const std::optional<shape_list>& axes, bool keepdim = false, outcomes* where = nullptr);
+array cumprod(const array& x, std::int64_t axis, outcomes* where = nullptr);
+array cumsum(const array& x, std::int64_t axis, outcomes* where = nullptr);
+
 /// The exact dot product of two vectors, rounded once; rank 0.
 array dot(const array& x, const array& y, outcomes* where = nullptr);
 
@@ -99,6 +104,8 @@ array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* whe
 array softmax(const array& x, std::int64_t axis, outcomes* where = nullptr);
 array log_softmax(const array& x, std::int64_t axis, outcomes* where = nullptr);
 array logsumexp(const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where = nullptr);
+/// logsumexp of every beginning of a line.
+array logcumsumexp(const array& x, std::int64_t axis, outcomes* where = nullptr);
 array softmax_backward(const array& g, const array& y, std::int64_t axis, outcomes* where = nullptr);
 array log_softmax_backward(const array& g, const array& y, std::int64_t axis, outcomes* where = nullptr);
 array logsumexp_backward(const array& g, const array& x, const std::optional<shape_list>& axes, bool keepdim,

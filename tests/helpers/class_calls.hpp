@@ -507,6 +507,7 @@ inline std::vector<class_call> network_calls(ops::family family, const std::stri
     case ops::family::sequence:
     case ops::family::upsample:
     case ops::family::draw:
+    case ops::family::scan:
       break;
   }
   throw std::logic_error("no calls of " + op);

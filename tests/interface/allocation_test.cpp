@@ -173,6 +173,18 @@ TEST_CASE("a call of at most eight operands allocates nothing") {
       {"normal", [&] { normal(ctx, g, to({64})); }},
       {"exponential", [&] { exponential(ctx, g, to({64})); }},
       {"multinomial", [&] { multinomial(ctx, g, in({64}), index, {.replacement = true}); }},
+      {"cumsum",
+       [&] {
+         cumsum(ctx, in({4, 7}), to({4, 7}));
+       }},
+      {"prod",
+       [&] {
+         prod(ctx, in({4, 7}), to({4}), {.axis = 1});
+       }},
+      {"logcumsumexp",
+       [&] {
+         logcumsumexp(ctx, in({4, 7}), to({4, 7}));
+       }},
       {"permutation", [&] { permutation(ctx, g, tensor_view(index.data(), {64})); }},
       {"dropout", [&] { dropout(ctx, g, in({64}), to({64}), 0.5); }},
       {"sgd",

@@ -465,6 +465,9 @@ std::vector<cpp_case> cpp_cases(operands& o) {
          max_pool2d_backward(o.ctx, o.vx({1, 1, 2, 2}), o.vy({1, 1, 2, 2}), o.vo({1, 1, 2, 2}), {.kernel = {2, 2}});
        }},
       {error_site::axis_range, "softmax", "axis", [&] { softmax(o.ctx, o.vx({2}), o.vo({2}), {.axis = 1}); }},
+      {error_site::axis_range, "cumsum", "axis", [&] { cumsum(o.ctx, o.vx({2}), o.vo({2}), {.axis = 1}); }},
+      {error_site::axis_range, "cumprod", "axis", [&] { cumprod(o.ctx, o.vx({}), o.vo({})); }},
+      {error_site::axis_range, "prod", "axis", [&] { prod(o.ctx, o.vx({2}), o.vo({}), {.axis = 1}); }},
       {error_site::axis_range, "log_softmax", "axis", [&] { log_softmax(o.ctx, o.vx({}), o.vo({})); }},
       {error_site::gradient_shape, "softmax_backward", "g",
        [&] { softmax_backward(o.ctx, o.vx({2}), o.vy({3}), o.vo({3})); }},

@@ -75,7 +75,7 @@ std::string operand_text(const op_info& op, const attributes& attrs, const std::
   operand_list t;
   if (op.family == "matmul") {
     add_matmul(t, attrs, in, out, index);
-  } else if (op.family == "reduce" && op.in.size() == 1) {
+  } else if ((op.family == "reduce" && op.in.size() == 1) || op.name == "prod") {
     std::optional<shape_list> axes;
     for (const attribute& a : attrs) {
       if (a.name == "axis") axes = std::get<std::vector<std::int64_t>>(a.value);

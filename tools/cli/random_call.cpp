@@ -36,6 +36,9 @@ const samples::record* record_of(const op_info& op) {
   return op.family == "elementwise" ? nullptr : &samples::record_of(op);
 }
 
+/// Whether its elements are exponents of rows, with the classes of those.
+bool is_softmax_like(const op_info& op) { return op.family == "softmax" || op.name == "logcumsumexp"; }
+
 /// One call in the making; of a gradient first that of its forward operation. Never two draws in one expression whose operands the language may evaluate in either order.
 class maker {
  public:
@@ -64,7 +67,9 @@ class maker {
   std::optional<digest_case> make_case(sample_class kind) {
     draw_operands();
     c_.kind = kind;
-    if (largest_input() > 4096 || work_ > 20000 || !can_aim() || !has_digest()) return std::nullopt;
+    // The oracle begins every logarithm of a sum anew.
+    const bool is_long = op_.name == "logcumsumexp" && steps_ > 20000;
+    if (largest_input() > 4096 || work_ > 20000 || is_long || !can_aim() || !has_digest()) return std::nullopt;
     c_.formats = reference::call_formats(op_, c_.formats, c_.shapes, c_.attrs);
     return c_;
   }
@@ -246,6 +251,8 @@ class maker {
         return upsampling();
       case ops::family::draw:
         return draws();
+      case ops::family::scan:
+        return has(f_.attrs, "keepdim") ? reduce() : lines();
     }
   }
 
@@ -577,6 +584,13 @@ class maker {
     lengthen(s, only(axis, s));
     add_inputs(s);
   }
+  void lines() {
+    const shape_list s = any_shape(1);
+    const std::int64_t axis = from_to(0, std::ssize(s) - 1);
+    add_axis(axis, s);
+    add_input(s, own_format());
+    steps_ = count_of(s) * s[static_cast<std::size_t>(axis)];
+  }
   static std::vector<bool> only(std::int64_t axis, const shape_list& s) {
     std::vector<bool> is(s.size(), false);
     is[static_cast<std::size_t>(axis)] = true;
@@ -799,7 +813,7 @@ class maker {
                                      narrow_lattice, cancelling,      ties,          near_ties,
                                      subnormal,      overflow_border, zeros,         single_nonfinite,
                                      wide_exponents, exact_gaps,      multiplicities};
-    const bool rows = op_.family == "softmax";
+    const bool rows = is_softmax_like(op_);
     const sample_class c = list[w_.below(rows || op_.family == "norm" ? 15 : 13)];
     // Their rows take multi-limb numbers, and near-ties of a quotient are searched for.
     const bool slow = rows && (c == ties || c == near_ties || c == exact_gaps || c == multiplicities);
@@ -929,6 +943,7 @@ class maker {
   digest_case c_;
   bool grouped_ = false, plain_ = false;  // sizes in fours; everything contiguous
   std::int64_t work_ = 0, classes_ = 0;
+  std::int64_t steps_ = 0;  // of lines: elements of all beginnings
   std::size_t groups_ = 1;
 };
 
@@ -938,7 +953,7 @@ random_call make_random_call(const op_info& op, word_stream& w) { return maker(o
 
 std::vector<digest_case> proposed_calls(const op_info& op, dtype format) {
   constexpr int each = 6;  // of a class
-  const bool rows = op.family == "softmax" || op.family == "norm";
+  const bool rows = is_softmax_like(op) || op.family == "norm";
   std::vector<sample_class> classes(reference::element_classes.begin(), reference::element_classes.end());
   if (rows) classes.insert(classes.end(), {exact_gaps, multiplicities});
   if (op.in.empty()) classes = {normal_range};
@@ -960,8 +975,8 @@ bool is_affordable(const random_call& r, const context_options& o) {
   if (o.first_tier != tier::exact) return true;
   // Some 10 us per transcendental result, 2 us per root, some 10 ns per product.
   const std::string& family = r.call.op->family;
-  const bool multi_limb = family == "softmax" || r.call.op->name == "normal" || r.call.op->name == "exponential" ||
-                          family == "draw" ||
+  const bool multi_limb = is_softmax_like(*r.call.op) || r.call.op->name == "normal" ||
+                          r.call.op->name == "exponential" || family == "draw" ||
                           (family == "loss" && r.call.op->proof.find("multi-limb") != std::string::npos);
   if (family == "norm") return r.work <= 20000;
   return r.work <= (!multi_limb ? 100000 : o.where.kind == device_kind::cuda ? 2000 : 200);
@@ -997,7 +1012,7 @@ bool is_possible(const op_info& op, int rank, std::size_t kind) {
   const bool one_axis =
       record != nullptr && (record->axes == ops::row_axes::classes || record->axes == ops::row_axes::channels ||
                             record->axes == ops::row_axes::groups || has(op.attrs, "alpha") ||
-                            (family == "softmax" && record->axes == ops::row_axes::last));
+                            ((family == "softmax" || family == "scan") && record->axes == ops::row_axes::last));
   const int least = image ? 4 : family == "matmul" ? 2 : vector || family == "draw" ? 1 : one_axis ? 1 : 0;
   const int most = image ? 4 : vector ? 1 : family == "draw" ? 2 : max_rank;
   if (rank < least || rank > most) return false;

@@ -92,7 +92,7 @@ bool is_slow(const digest_case& c, const std::vector<array>& in, tier first) {
   if (op.family == "loss" && op.proof.find("multi-limb") != std::string::npos) {
     return std::any_of(in.begin(), in.end(), [](const array& a) { return a.count() > 1024; });
   }
-  return op.family == "softmax" && in[0].count() > 1024;
+  return (op.family == "softmax" || op.name == "logcumsumexp") && in[0].count() > 1024;
 }
 
 std::string row_name(const digest_case& c) { return joined(c.op, "|", formats_of(c)); }

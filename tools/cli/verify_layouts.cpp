@@ -169,7 +169,7 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
         if (v.shapes[i] != absent_shape) v.shapes[i] = s;
       }
     }
-  } else if (op.family == "softmax" || op.family == "norm" || op.family == "nll" ||
+  } else if (op.family == "softmax" || op.family == "norm" || op.family == "nll" || op.family == "scan" ||
              (op.family == "reduce" && !op.attrs.empty())) {
     split_rows(v, c, rank, w);
   } else if (op.family == "scatter" && c.shapes.size() == 2) {  // a gradient, and indices

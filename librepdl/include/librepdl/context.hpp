@@ -48,10 +48,10 @@ struct context_options {
   /// For tests: the rounding test of every earlier tier is made to fail, so that this tier decides wherever it can.
   /// No bit of any result depends on it.
   tier first_tier = tier::proved;
-  /// The most bits that the last tier of transcendental operations (the softmax family, normal, exponential, multinomial) computes
-  /// with before it gives up with error_site::undecided; 0: it gives up at once. No input is known that needs more than
-  /// 512. On CUDA the softmax family and losses with logarithms or exponentials stop at 512, normal and exponential at
-  /// 256 at the latest.
+  /// The most bits that the last tier of transcendental operations (the softmax family, logcumsumexp, normal, exponential, multinomial) and
+  /// of prod and cumprod computes with before it gives up with error_site::undecided; 0: it gives up at once. No input is known that needs
+  /// more than 512, but for products of many chosen factors. On CUDA the softmax family, logcumsumexp, products, and losses with logarithms or
+  /// exponentials stop at 512, normal and exponential at 256 at the latest.
   int last_tier_bits = 2048;
 };
 

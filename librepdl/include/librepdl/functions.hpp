@@ -2457,6 +2457,11 @@ inline tensor sum_squares(const operand& x, const reduce_options& options = {}) 
   sum_squares(c.ctx, c.in[0], tensor_view{}, options);
   return c.out.take();
 }
+inline tensor prod(const operand& x, const reduce_options& options = {}) {
+  detail::returning_call c("prod", {x});
+  prod(c.ctx, c.in[0], tensor_view{}, options);
+  return c.out.take();
+}
 inline tensor vector_norm(const operand& x, const vector_norm_options& options = {}) {
   detail::returning_call c("vector_norm", {x});
   vector_norm(c.ctx, c.in[0], tensor_view{}, options);
@@ -2624,6 +2629,21 @@ inline tensor upsample_nearest2d_backward(const operand& g, const tensor_spec& o
   tensor grad_x = detail::tensor_for(detail::context_of("upsample_nearest2d_backward", {g}), "upsample_nearest2d_backward", out);
   upsample_nearest2d_backward(*grad_x.handle(), g.view(), grad_x, options);
   return grad_x;
+}
+inline tensor cumsum(const operand& x, const scan_options& options = {}) {
+  detail::returning_call c("cumsum", {x});
+  cumsum(c.ctx, c.in[0], tensor_view{}, options);
+  return c.out.take();
+}
+inline tensor cumprod(const operand& x, const scan_options& options = {}) {
+  detail::returning_call c("cumprod", {x});
+  cumprod(c.ctx, c.in[0], tensor_view{}, options);
+  return c.out.take();
+}
+inline tensor logcumsumexp(const operand& x, const scan_options& options = {}) {
+  detail::returning_call c("logcumsumexp", {x});
+  logcumsumexp(c.ctx, c.in[0], tensor_view{}, options);
+  return c.out.take();
 }
 inline tensor softmax(const operand& x, const softmax_options& options = {}) {
   detail::returning_call c("softmax", {x});

@@ -46,6 +46,11 @@ void dot(context& ctx, const_tensor_view x, const_tensor_view y, tensor_view out
 
 /// out = the sum of x^2 over the axes, rounded once, by the rules for sums.
 void sum_squares(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options = {});
+/// out = the product of x over the axes, rounded once: no partial product overflows or underflows. NaN if an element is NaN, or one is
+/// infinite and one 0; infinities and zeros have the exclusive or of all signs; over no elements 1. A long product so close to a midpoint that
+/// last_tier_bits do not tell on which side it lies is `undecided` (librepdl/ops/scans/prefix.hpp).
+void prod(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options = {});
+
 /// The norm of x over the axes: p = 1, the sum of |x|; 2, the root of the exact sum of x^2, rounded once; inf and -inf, the greatest
 /// and the least |x|, of nothing an invalid_argument. NaN where an element is NaN, and, but for the least, else +inf where one is
 /// infinite. Over no elements: +0. Any other p: invalid_argument.
@@ -157,6 +162,18 @@ void upsample_nearest2d(context& ctx, const_tensor_view x, tensor_view out,
 /// grad_x = the exact sum, rounded once, of g over the pixels that are taken from here; +0 where none is.
 void upsample_nearest2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x,
                                  const upsample_nearest2d_options& options = {});
+
+// ---- prefixes
+//
+// Each output element is the exact value of the elements up to its place along the axis, rounded once. Along a line of any length the
+// work grows with the length. Of f16, bf16, f32 or f64, all of one format, which is the result's.
+
+/// out_i = the sum of x_0 to x_i along the axis, by the rules for sums.
+void cumsum(context& ctx, const_tensor_view x, tensor_view out, const scan_options& options = {});
+/// out_i = the product of x_0 to x_i along the axis, as prod.
+void cumprod(context& ctx, const_tensor_view x, tensor_view out, const scan_options& options = {});
+/// out_i = ln sum of e^x_0 to e^x_i along the axis, as logsumexp.
+void logcumsumexp(context& ctx, const_tensor_view x, tensor_view out, const scan_options& options = {});
 
 // ---- softmax and losses
 //

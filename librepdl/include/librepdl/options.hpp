@@ -54,7 +54,7 @@ struct convert_options {
   bool saturate = false;
 };
 
-/// Options of sum, mean, max, min, argmax, argmin, logsumexp and logsumexp_backward.
+/// Options of sum, prod, mean, max, min, argmax, argmin, logsumexp and logsumexp_backward.
 struct reduce_options {
   axis_list axis = all_axes;  ///< the axes to reduce; over none, each element is a result
   bool keepdim = false;       ///< keep the reduced axes with size 1
@@ -153,6 +153,11 @@ struct adaptive_pool2d_options {
 
 /// Options of softmax, log_softmax and their backward operations.
 struct softmax_options {
+  std::int64_t axis = -1;  ///< negative ones count from the end
+};
+
+/// Options of cumsum, cumprod and logcumsumexp.
+struct scan_options {
   std::int64_t axis = -1;  ///< negative ones count from the end
 };
 

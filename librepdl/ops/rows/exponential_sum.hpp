@@ -55,6 +55,14 @@ struct exponential_sum {
       rest = add_positive(rest, e);
     }
   }
+  // The row goes on with elements up to one that is greater, and finite: all that was added is rest beside it, with the errors of a product,
+  // of at least 1, and of an exponential that is enclosed where the gap is large: no zero. R = binary64.
+  REPDL_HD void raise(real greatest) {
+    add_value(rest, multiplicity);
+    multiply_by(rest, exponentials<A>::template of_gap<T>(max, greatest));
+    max = greatest;
+    multiplicity = 0;
+  }
   // Another part of the same row.
   REPDL_HD void merge(const exponential_sum& other) {
     multiplicity += other.multiplicity;

@@ -44,10 +44,8 @@ class Coverage:
 
 #: By the operation's name without overload, for those that have no row.
 WAYS = {
-    "aten::cumsum": "torch.matmul(x, torch.ones(n, n).triu()) along the last axis: each sum rounded once",
     "aten::_cdist_forward": "(x[:, None] - y[None]).square().sum(-1).sqrt()",
     "aten::_pdist_forward": "(x[:, None] - x[None]).square().sum(-1).sqrt(), of which the pairs i < j",
-    "aten::logcumsumexp": "a logsumexp of each beginning",
     "aten::addr": "torch.addmm(input, vec1[:, None], vec2[None])",
     "c10d::allreduce_": "dist.all_gather, then torch.stack(list).sum(0): each sum rounded once, the same in every process",
     "c10d::reduce_": "dist.gather, then torch.stack(list).sum(0)",

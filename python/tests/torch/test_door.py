@@ -75,11 +75,11 @@ def test_the_backward_pass_is_covered_in_its_own_threads():
         @staticmethod
         def backward(ctx, g):
             (x,) = ctx.saved_tensors
-            return torch.cumsum(g * 3 * x * x, 0)
+            return torch.polygamma(1, g * 3 * x * x)
 
     librepdl.torch.enable()
     x = torch.ones(3, requires_grad=True)
-    with pytest.raises(NotImplementedError, match=r"aten::cumsum \(float32, cpu\).*the backward pass, "):
+    with pytest.raises(NotImplementedError, match=r"aten::polygamma \(float32, cpu\).*the backward pass, "):
         Cube.apply(x).sum().backward()
 
 
@@ -211,6 +211,39 @@ def test_exponential_numbers_are_never_0():
     sample = nn.functional.gumbel_softmax(x, hard=True)
     assert (sample.sum(1) == 1).all()
     assert (torch.empty(9, dtype=torch.float16).exponential_(2.0**150) == 2.0**-24).all()
+
+
+def test_prefixes_and_products():
+    librepdl.torch.enable()
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
+        x = torch.randn(3, 5, 4).to(dtype)
+        for d in (0, 1, -1):
+            assert torch.equal(x.cumsum(d), librepdl.cumsum(x, axis=d)) and torch.equal(x.cumprod(d), librepdl.cumprod(x, axis=d))
+            assert torch.equal(x.logcumsumexp(d), librepdl.logcumsumexp(x, axis=d))
+            assert torch.equal(x.prod(d, keepdim=True), librepdl.prod(x, axis=d, keepdims=True))
+        assert torch.equal(x.prod(), librepdl.prod(x))
+        in_place, out = x.clone().cumsum_(1), torch.empty_like(x)
+        torch.cumprod(x, 0, out=out)
+        assert torch.equal(in_place, x.cumsum(1)) and torch.equal(out, x.cumprod(0))
+        turned = x.transpose(0, 2)
+        assert torch.equal(turned.cumsum(1), librepdl.cumsum(turned.contiguous(), axis=1))
+    # In the type that is asked for, to which the operand is converted first; integers are PyTorch's.
+    half, whole = torch.tensor([1.5, 2.5]), torch.arange(1, 5)
+    assert half.cumsum(0, dtype=torch.float64).dtype == torch.float64 and half.cumsum(0, dtype=torch.int64).tolist() == [1, 3]
+    assert whole.cumprod(0).tolist() == [1, 2, 6, 24] and whole.prod() == 24 and half.prod(0, dtype=torch.int64) == 2
+    assert torch.equal(whole.cumsum(0, dtype=torch.float32), torch.tensor([1.0, 3, 6, 10])) and whole.prod(dtype=torch.float32) == 24
+    one = torch.tensor(3.0)
+    assert one.cumsum(0) == 3 and one.cumprod(0) == 3 and one.logcumsumexp(0) == 3 and one.prod(0) == 3
+    assert torch.empty(0, 3).cumsum(0).shape == (0, 3) and torch.equal(torch.empty(0, 3).prod(0), torch.ones(3))
+    for f in (lambda t: t.cumsum(1), lambda t: t.cumprod(1), lambda t: t.logcumsumexp(1), lambda t: t.prod(1), lambda t: t.prod()):
+        x = torch.randn(4, 5, dtype=torch.float64)
+        x[1, 2] = 0
+        x.requires_grad_()
+        y = f(x)
+        (ours,) = torch.autograd.grad(y, x, g := torch.randn_like(y))
+        with librepdl.torch.exempt():
+            (stock,) = torch.autograd.grad(f(x), x, g)
+        assert torch.allclose(ours, stock)
 
 
 def test_multinomial():

@@ -82,6 +82,27 @@ void nansum(call& c) {
   if (!(type_bit(type) & FLOATS)) c.refuse("");
   c.give(reduction(converted(x.masked_fill(x.isnan(), 0), type), c.integers(1), c.boolean(2))(op));
 }
+namespace {
+// A product in the type that is asked for, as aten converts first.
+void prod_over(call& c, const std::vector<int64_t>& axes, bool keepdim, int dtype) {
+  static const operation op("prod");
+  const Tensor& x = c.tensor(0);
+  const at::ScalarType type = c.type(dtype, x.scalar_type());
+  if (at::isComplexType(type) || at::isComplexType(x.scalar_type())) c.refuse("");
+  if (!at::isFloatingType(type)) {
+    if (!at::isFloatingType(x.scalar_type())) return c.leave();
+    const Tensor whole = converted(x, type);
+    return c.give(axes.empty() ? at::prod(whole, type) : at::prod(whole, axes[0], keepdim, type));
+  }
+  if (!(type_bit(type) & FLOATS) || (at::isFloatingType(x.scalar_type()) && !(type_bit(x.scalar_type()) & FLOATS)))
+    c.refuse("");
+  c.give(reduction(converted(x, type), axes, keepdim)(op));
+}
+}  // namespace
+// self, dtype
+void prod(call& c) { prod_over(c, {}, false, 1); }
+// self, dim, keepdim, dtype
+void prod_dim(call& c) { prod_over(c, {c.integer(1)}, c.boolean(2), 3); }
 void trace(call& c) {
   TORCH_CHECK(c.tensor(0).dim() == 2, "trace: expected a matrix, but got tensor with dim ", c.tensor(0).dim());
   c.give(c.tensor(0).diagonal().sum());
@@ -271,6 +292,39 @@ void along_backward(call& c, const operation& op) {
   c.give(converted(out, c.type(3, y.scalar_type())));
 }
 }  // namespace
+
+namespace {
+// self, dim, dtype: in the type that is asked for, as aten converts first; integers are aten's own.
+void scan(call& c, const operation& op, Tensor (*of_integers)(const Tensor&, int64_t, std::optional<at::ScalarType>)) {
+  const Tensor& x = c.tensor(0);
+  const at::ScalarType type = c.what().arguments > 2 ? c.type(2, x.scalar_type()) : x.scalar_type();
+  if (at::isComplexType(type) || at::isComplexType(x.scalar_type())) c.refuse("");
+  const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.dim());
+  if (!at::isFloatingType(type)) {
+    if (!at::isFloatingType(x.scalar_type()) || of_integers == nullptr) return c.leave();
+    return c.give(of_integers(converted(x, type), axis, type));
+  }
+  if (!(type_bit(type) & FLOATS) || (at::isFloatingType(x.scalar_type()) && !(type_bit(x.scalar_type()) & FLOATS)))
+    c.refuse("");
+  const Tensor in = converted(x, type);
+  Tensor out = fresh_like(in);
+  op(in.device(), with_an_axis(in), with_an_axis(out), attribute("axis", axis));
+  c.give(std::move(out));
+}
+}  // namespace
+void cumsum(call& c) {
+  static const operation op("cumsum");
+  scan(c, op, at::cumsum);
+}
+void cumprod(call& c) {
+  static const operation op("cumprod");
+  scan(c, op, at::cumprod);
+}
+void logcumsumexp(call& c) {
+  static const operation op("logcumsumexp");
+  scan(c, op, nullptr);
+}
+
 void softmax(call& c) {
   static const operation op("softmax");
   along(c, op);
