@@ -2540,37 +2540,35 @@ def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = Non
 astype = convert
 
 
-def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
-    """sum of x over the axes; exact zero is +0, rounded once.
+def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
+    """sum of x over the axes; exact zero is +0; of integers i64, modulo 2^64, of booleans how many are true, rounded once.
 
-    x: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
+    out: f16 bf16 f32 f64 i64
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    return _call(190, (x,), out, (axis, keepdims))
+
+
+def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
+    """(sum of x over the axes) / count; of integers f64, rounded once.
+
+    x: f16 bf16 f32 f64 i64 bool i32
     out: f16 bf16 f32 f64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(190, (x,), out, (axis, keepdims))
-    return result
-
-
-def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
-    """(sum of x over the axes) / count, rounded once.
-
-    x: f16 bf16 f32 f64
-    out: f16 bf16 f32 f64
-    axis: the axes to reduce, negative from the end; all when absent
-    keepdims: keep the reduced axes with size 1
-    Why the bits are right: run-time certificate; exact integers decide the rest.
-    """
-    result: A = _call(191, (x,), out, (axis, keepdims))
-    return result
+    return _call(191, (x,), out, (axis, keepdims))
 
 
 def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """The greatest x over the axes; NaN wins, -0 < +0.
 
-    x: f16 bf16 f32 f64
-    out: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
+    out: f16 bf16 f32 f64 i64 bool i32
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
@@ -2585,8 +2583,8 @@ amax = max
 def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """The least x over the axes; NaN wins, -0 < +0.
 
-    x: f16 bf16 f32 f64
-    out: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
+    out: f16 bf16 f32 f64 i64 bool i32
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
@@ -2601,7 +2599,7 @@ amin = min
 def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
     """The first index of max(x), row-major within the reduced axes.
 
-    x: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
     out: i64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
@@ -2613,7 +2611,7 @@ def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
     """The first index of min(x), row-major within the reduced axes.
 
-    x: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
     out: i64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
