@@ -232,8 +232,7 @@ TEST_CASE("integers: repeated elements, and what is refused") {
         "sum: out: expected i64, got i32");
   CHECK(text_of([&] { mean(ctx, many, tensor_view(&single, dtype::f32, sizes{})); }) ==
         "mean: out: expected f64, got f32");
-  CHECK(text_of([&] { max(ctx, many, tensor_view(&out, dtype::i64, sizes{})); }) ==
-        "max: out: expected i32, got i64");
+  CHECK(text_of([&] { max(ctx, many, tensor_view(&out, dtype::i64, sizes{})); }) == "max: out: expected i32, got i64");
   CHECK(text_of([&] {
           sum_squares(ctx, many, tensor_view(&out, dtype::i64, sizes{}));
         }).find("f16, bf16, f32 or f64") != std::string::npos);

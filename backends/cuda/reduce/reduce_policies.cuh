@@ -1,7 +1,8 @@
 // What reductions accumulate. A policy is a partial result of some terms of one output: take() adds terms, merge()
 // joins two partial results, finish() decides the output or gives up. Integers and selections are exact in any order;
 // for the floating-point policies what is proved holds in every order. Terms come as binary32 numbers, which those of
-// every format T are but binary64, and integers as they are; only the result is rounded to T. `resident`: the blocks that a multiprocessor has registers for.
+// every format T are but binary64, and integers as they are; only the result is rounded to T. `resident`: the blocks that a
+// multiprocessor has registers for.
 #pragma once
 
 #include <cstdint>
