@@ -153,7 +153,7 @@ const bench::family registered("operations", [](const bench::family& family) {
     if (op.family == "elementwise") continue;
     const std::vector<repdl::dtype>& types = !op.in.empty() ? op.in[0].types : op.out[0].types;
     for (const repdl::dtype type : types) {
-      if (!repdl::ops::is_floating(type) && types.size() > 1) continue;
+      if (!repdl::ops::is_floating(type) && op.family == "convert") continue;
       family.add_row(op.name + "/" + std::string(name_of(type)), best,
                      [&op, type](benchmark::State& s, const std::string& isa) { problem(op, type, isa).run(s); });
     }

@@ -164,6 +164,8 @@ std::vector<array> reduction_inputs(const digest_case& c) {
                                : p == 2              ? magnitude_sum::root
                                                      : magnitude_sum::plain;
     terms = fill_magnitudes(c.kind, rows, k, kind, c.seed, 0, c.formats[0]);
+  } else if (!is_floating(c.formats[0])) {
+    terms = fill_integers(c.kind, rows, k, c.seed, 0, c.formats[0]);
   } else if (c.formats[0] == dtype::f64 && c.op != "sum" && c.op != "mean") {
     terms = fill_ordered(c.kind, rows, k, c.seed, 0, c.formats[0]);
   } else {

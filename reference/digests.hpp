@@ -38,6 +38,10 @@ std::uint64_t case_seed(const std::string& op, const std::vector<dtype>& formats
 std::vector<dtype> call_formats(const op_info& op, std::vector<dtype> in, const std::vector<shape_list>& shapes,
                                 const attributes& attrs);
 using call_rule = decltype(&call_formats);
+/// Behind the formats of the inputs; of an operation without any, of the outputs.
+inline std::vector<dtype>::const_iterator end_of_operands(const op_info& op, const digest_case& c) {
+  return op.in.empty() ? c.formats.end() : c.formats.begin() + std::ssize(c.shapes);
+}
 
 /// The cases of an elementwise operation in a format, by rule; without seeds, which belong to lines. Every class of
 /// inputs with the attributes' defaults, operands that broadcast, and every class with other values of the attributes in

@@ -1256,6 +1256,29 @@ class Structured(Case):
         self.check("sum", [(x, [18000], "f16")], ("f16", (), [rounded(total, "f16")]))
         self.check("mean", [(x, [18000], "f16")], ("f16", (), [rounded(total / 18000, "f16")]))
 
+    def test_reductions_of_integers(self):
+        r = random.Random(45)
+        for t, width in (("i64", 64), ("i32", 32), ("bool", 1)):
+            low, high = (0, 1) if t == "bool" else (-(1 << width - 1), (1 << width - 1) - 1)
+            # Sums that wrap, with the ends of the range and equal numbers among them; small numbers.
+            for few in (low, -2, 0, high), range(low // 2, high, high // 3 + 1), range(-5, 6):
+                x = [min(max(r.choice(few) + r.choice((0, 0, r.randrange(-9, 9))), low), high) for _ in range(8 * 11)]
+                stored = [v and r.randrange(1, 256) for v in x] if t == "bool" else x  # any byte but 0 is true
+                for option, shape, groups in (("axis=1", (8,), [[i * 11 + j for j in range(11)] for i in range(8)]),
+                                              ("axis=0", (11,), [[i * 11 + j for i in range(8)] for j in range(11)])):
+                    def check(op, type, f):
+                        self.check(op, [(stored, [8, 11], t)], (type, shape, [f(g) for g in groups]), "--attr", option)
+                    check("sum", "i64", lambda g: sum(x[i] for i in g) % 2**64)
+                    check("mean", "f64", lambda g: rounded(F(sum(x[i] for i in g), len(g)), "f64"))
+                    check("max", t, lambda g: max(x[i] for i in g) % 2**width)
+                    check("min", t, lambda g: min(x[i] for i in g) % 2**width)
+                    check("argmax", "i64", lambda g: max(range(len(g)), key=lambda i: x[g[i]]))
+                    check("argmin", "i64", lambda g: min(range(len(g)), key=lambda i: x[g[i]]))
+            self.check("sum", [([], [0], t)], ("i64", (), [0]))
+            self.check("mean", [([], [0], t)], ("f64", (), [nan("f64")]))
+        self.check("mean", [([2**63 - 1] * 2, [2], "i64")], ("f64", (), [rounded(F(2**63), "f64")]))
+        self.check("mean", [([2**53 + 1] * 3, [3], "i64")], ("f64", (), [rounded(F(2**53), "f64")]))  # a tie
+
     def test_contract_examples(self):
         self.check("mean", [([0x7800] * 70000, [70000], "f16")], ("f16", (), [0x7800]))
         self.check("dot", [([0x6400, 0x6400], [2], "f16"), ([0x6400, 0xE400], [2], "f16")], ("f16", (), [0]))

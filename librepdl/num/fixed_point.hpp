@@ -110,6 +110,13 @@ class fixed_point {
     }
   }
 
+  // += x 2^lsb.
+  REPDL_HD void add_integer(std::int64_t x) {
+    std::uint64_t carry = 0;
+    w_[0] = add_carry(w_[0], static_cast<std::uint64_t>(x), &carry);
+    const std::uint64_t above = x < 0 ? ~std::uint64_t{0} : 0;
+    for (int i = 1; i < words; ++i) w_[i] = add_carry(w_[i], above, &carry);
+  }
   // Finite values that are multiples of 2^lsb.
   template <class T>
   REPDL_HD void add(T x) {

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "librepdl/num/format.hpp"
+#include "librepdl/num/integers.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
@@ -50,11 +51,26 @@ REPDL_HD order_key_of<T> order_key(T x, std::uint32_t flip) {
 
 // The value of a key; the canonical NaN for that of NaN.
 template <class T = float>
-REPDL_HD T order_value(order_key_of<T> key, std::uint32_t flip) {
+requires(!std::is_integral_v<T>) REPDL_HD T order_value(order_key_of<T> key, std::uint32_t flip) {
   using bits = std::make_unsigned_t<order_key_of<T>>;
   const bits b = static_cast<bits>(order_turned(key)) ^ order_flip<order_key_of<T>>(flip);
   return from_bits<T>(key == nan_key_of<order_key_of<T>> ? format<T>::nan
                                                          : static_cast<storage_of<T>>(b >> below_order<T>));
+}
+
+// Integers, and booleans: the number itself, or for the minimum its complement. No number's key is no_key but one, the last of all: a
+// search that begins with no_key and the index 0, and goes on to greater keys only, is right where all elements are that number.
+template <class Key>
+REPDL_HD Key order_complement(std::uint32_t flip) {
+  return flip == order_min ? ~Key{0} : Key{0};
+}
+template <class T>
+requires std::is_integral_v<T> REPDL_HD order_key_of<T> order_key(T x, std::uint32_t flip) {
+  return integer_value(x) ^ order_complement<order_key_of<T>>(flip);
+}
+template <class T>
+requires std::is_integral_v<T> REPDL_HD T order_value(order_key_of<T> key, std::uint32_t flip) {
+  return static_cast<T>(key ^ order_complement<order_key_of<T>>(flip));
 }
 
 }  // namespace REPDL_ISA

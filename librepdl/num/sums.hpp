@@ -8,7 +8,7 @@
 //     twice_tracked_sum     hi + lo +- error   the errors, added with theirs         bound()
 //     double_word           hi + lo            no error larger than 4 h u^2 M        dd_bound
 //     spread_sum            two of hi + lo     compensated sums of differences and of their squares   (ops/sums/spread.hpp)
-//     exact_sum             an integer         none                                  (fixed_point.hpp)
+//     exact_sum             an integer         none                                  (fixed_point.hpp; of integers integer_sum.hpp)
 //     sums from a start     s - g + rest       of adding up the rests                binary64 terms on a CPU (backends/cpu/reduce)
 //     fast_sum              low <= S <= high   rounded down and up: CUDA's, where rounding has a direction at no cost
 //

@@ -62,6 +62,7 @@ inline constexpr dtype_set STATES = F32 | F64;
 inline constexpr dtype_set I64 = one(dtype::i64);
 inline constexpr dtype_set BOOL = one(dtype::boolean);
 inline constexpr dtype_set I32 = one(dtype::i32);
+inline constexpr dtype_set INTEGERS = I64 | BOOL | I32;
 inline constexpr dtype_set LOGICAL = FLOATS | BOOL;
 /// Formats of 8 bits: conversions only.
 inline constexpr dtype_set F8 = one(dtype::f8_e4m3fn) | one(dtype::f8_e5m2);

@@ -110,29 +110,30 @@ struct convert : operation<op_id::convert> {
   static constexpr operand out[] = {{"out", ALL}};
 };
 
-// Reductions: operands of one format, which is that of a number that comes out.
+// Reductions: operands of one type, which is that of a number that comes out; but integers are added up in i64, and have means in f64.
 template <op_id Id, dtype_set Types = NARROW, dtype_set Out = Types>
 struct reduction_of_x : operation<Id> {
   using attrs = reduce_options;
   static constexpr operand in[] = {{"x", Types}};
   static constexpr operand out[] = {{"out", Out}};
 };
-struct sum : reduction_of_x<op_id::sum, FLOATS> {
-  static constexpr std::string_view formula = "sum of x over the axes; exact zero is +0";
+struct sum : reduction_of_x<op_id::sum, FLOATS | INTEGERS, FLOATS | I64> {
+  static constexpr std::string_view formula =
+      "sum of x over the axes; exact zero is +0; of integers i64, modulo 2^64, of booleans how many are true";
 };
-struct mean : reduction_of_x<op_id::mean, FLOATS> {
-  static constexpr std::string_view formula = "(sum of x over the axes) / count";
+struct mean : reduction_of_x<op_id::mean, FLOATS | INTEGERS, FLOATS> {
+  static constexpr std::string_view formula = "(sum of x over the axes) / count; of integers f64";
 };
-struct max : reduction_of_x<op_id::max, FLOATS> {
+struct max : reduction_of_x<op_id::max, FLOATS | INTEGERS> {
   static constexpr std::string_view formula = "the greatest x over the axes; NaN wins, -0 < +0";
 };
-struct min : reduction_of_x<op_id::min, FLOATS> {
+struct min : reduction_of_x<op_id::min, FLOATS | INTEGERS> {
   static constexpr std::string_view formula = "the least x over the axes; NaN wins, -0 < +0";
 };
-struct argmax : reduction_of_x<op_id::argmax, FLOATS, I64> {
+struct argmax : reduction_of_x<op_id::argmax, FLOATS | INTEGERS, I64> {
   static constexpr std::string_view formula = "the first index of max(x), row-major within the reduced axes";
 };
-struct argmin : reduction_of_x<op_id::argmin, FLOATS, I64> {
+struct argmin : reduction_of_x<op_id::argmin, FLOATS | INTEGERS, I64> {
   static constexpr std::string_view formula = "the first index of min(x), row-major within the reduced axes";
 };
 

@@ -204,6 +204,14 @@ namespace {
 
 bool is_reduced(const sizes& axes, int i) { return std::find(axes.begin(), axes.end(), i) != axes.end(); }
 
+// Of a reduction of elements of a type.
+dtype result_of(ops::op_id op, dtype type) {
+  using enum ops::op_id;
+  if (op == argmax || op == argmin) return dtype::i64;
+  if (ops::is_floating(type)) return type;
+  return op == sum ? dtype::i64 : op == mean ? dtype::f64 : type;
+}
+
 // kept: the strides of the output, the inputs and the bias; inner: of the inputs. Normalises both.
 reduce_plan reduce_over(ops::op_id op, int inputs, loop_axes& kept, loop_axes& inner) {
   kept.squeeze();
@@ -249,13 +257,12 @@ tensor_spec infer_reduce(ops::op_id op, std::string_view name, inputs in, const 
     }
   }
   using enum ops::op_id;
-  const bool is_index = op == argmax || op == argmin;
-  const bool needs_one = op == max || op == min || is_index;
+  const bool needs_one = op == max || op == min || op == argmax || op == argmin;
   if (needs_one && nothing_to_reduce) {
     fail(error_site::empty_reduction, name, "x", "at least one element along the reduced axes",
          "shape " + to_string(x.shape()));
   }
-  return {is_index ? dtype::i64 : x.type(), shape};
+  return {result_of(op, x.type()), shape};
 }
 
 reduce_plan make_reduce(ops::op_id op, inputs in, const tensor_view& out, const reduce_options& a) {

@@ -53,7 +53,8 @@ struct map_plan {
 };
 
 /// Reductions: for every index of the kept axes, reduce over all indices of the reduced axes.
-/// sum, mean, max, min: out of the inputs' format. argmax, argmin: out i64, the row-major index within the reduced axes as the
+/// sum, mean, max, min: out of the inputs' type, but for sums (i64) and means (f64) of integers. argmax, argmin: out i64, the
+/// row-major index within the reduced axes as the
 /// caller gave them (merging axes keeps it). dot: two inputs, the terms are their products, and one more where there is a
 /// bias; of f64 also scaled, alpha times the products' sum and beta times the bias. prelu_weight_backward: likewise, without the terms whose second factor is > 0, and no bias. sum_squares: dot of x and x;
 /// vector_norm: that, sum, max or min. var, stddev and var_mean of f64 are var (spreads_of): the second input is the first element of
@@ -90,6 +91,8 @@ struct reduce_plan {
     using enum ops::op_id;
     return op == sum || op == mean || op == dot || op == prelu_weight_backward || is_spread();
   }
+  /// Whether sums are rounded by tests, in tiers: those of integers are exact at once.
+  bool is_tested() const noexcept { return is_sum() && ops::is_floating(type); }
   bool drops_positive() const noexcept { return op == ops::op_id::prelu_weight_backward; }
   /// Whether every partial sum, in any order, is a binary64 number: of f16 terms, which are multiples of 2^-24 below 2^16, up to
   /// 2^13 add up to multiples of 2^-24 below 2^29.

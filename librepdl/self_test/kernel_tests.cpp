@@ -908,8 +908,8 @@ std::uint64_t value_of(dtype type, bool tame, std::uint64_t w, std::int64_t i) {
   return (static_cast<std::uint32_t>(i & 1) << 31) | exponent << 23 | (pick < 96 ? bits & 0x7ff000u : bits & 0x7fffffu);
 }
 
-// Of conversions: f32 as above, or any pattern; integers of every length, and next to where they are saturated.
-std::uint64_t value_to_convert(dtype type, std::uint64_t w, std::int64_t i) {
+// Of conversions, and integers of reductions: f32 as above, or any pattern; integers of every length, and next to where they are saturated.
+std::uint64_t any_value(dtype type, std::uint64_t w, std::int64_t i) {
   const auto pick = static_cast<unsigned>(w >> 56);
   const bool integers = type == dtype::i64 || type == dtype::i32;
   if (!integers) return type == dtype::f32 && pick >= 128 ? w : value_of(type, false, w, i);
@@ -922,7 +922,8 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
   const bool elementwise = ops::is_elementwise(op);
   const std::span<const ops::operand> operands =
       elementwise ? std::span<const ops::operand>() : samples::record_of(op).in;
-  const bool converts = !elementwise && samples::record_of(op).family == ops::family::convert;
+  const auto is_of = [&](ops::family family) { return !elementwise && samples::record_of(op).family == family; };
+  const bool any = is_of(ops::family::convert) || (is_of(ops::family::reduce) && !ops::is_floating(p.spec.type));
   const ops::domain domain = elementwise ? ops::domain::any : operands[operand_number % operands.size()].domain;
   const std::int64_t count = element_count(p.spec.shape);
   std::vector<std::uint32_t> known;
@@ -936,7 +937,7 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t random = mixed(operand_number << 32 | static_cast<std::uint64_t>(i));
     std::uint64_t bits = static_cast<std::size_t>(i) < known.size() ? known[static_cast<std::size_t>(i)]
-                         : converts                                 ? value_to_convert(p.spec.type, random, i)
+                         : any                                      ? any_value(p.spec.type, random, i)
                                                                     : value_of(p.spec.type, !elementwise, random, i);
     const ops::float_traits& f = ops::traits_of(p.spec.type).floating;
     const std::uint64_t sign = std::uint64_t{1} << (8 * bytes - 1);
@@ -983,6 +984,9 @@ std::string difference(const std::vector<std::byte>& expected, const std::vector
   return "memory around the outputs was written";
 }
 
+// Where no operand is read or written.
+std::byte* anywhere() { return reinterpret_cast<std::byte*>(std::uintptr_t{1} << 20); }
+
 // A call and where its operands lie.
 class placed_call {
  public:
@@ -995,8 +999,7 @@ class placed_call {
       in_.push_back(present_[i] ? places.place({t.in[i].type, t.in[i].shape}, t.in[i].how, static_cast<int>(i))
                                 : placed{});
     }
-    std::byte* const anywhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 20);
-    for (const tensor_spec& s : infer(op_, inputs(anywhere, {}), attrs_)) {
+    for (const tensor_spec& s : infer(op_, inputs(anywhere(), {}), attrs_)) {
       out_.push_back(places.place(s, t.out, static_cast<int>(in_.size() + out_.size())));
     }
     bytes_ = places.size() + 256;
@@ -1083,6 +1086,11 @@ std::vector<subject> kernel_test_subjects() {
     }
     const std::vector<dtype> in = op.in.empty() ? std::vector{dtype::f32} : op.in[0].types;
     for (const dtype from : in) {
+      if (op.family == "reduce") {  // what the result is follows
+        const std::vector<const_tensor_view> one(op.in.size(), {anywhere(), from, {1}});
+        all.push_back({id, from, infer(op, one, {})[0].type});
+        continue;
+      }
       for (const dtype to : op.out[0].types) {
         // Operations on numbers have one format, but for indices.
         const bool one_format = op.family != "convert" && !op.in.empty() && to != dtype::i64;
@@ -1115,8 +1123,7 @@ std::string run_kernel_test_group(context& tested, const subject& what, std::siz
 
 void plan_kernel_test_group(context& tested, const subject& what, std::size_t number) {
   const std::vector<group> groups = calls_of(what);
-  std::byte* const anywhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 20);
-  for (const test_call& t : groups[number]) placed_call(t).run_tested(tested, anywhere, true);
+  for (const test_call& t : groups[number]) placed_call(t).run_tested(tested, anywhere(), true);
 }
 
 }  // namespace repdl::dispatch

@@ -385,6 +385,31 @@ def test_options():
     assert librepdl.subtract is librepdl.sub and librepdl.astype is librepdl.convert
 
 
+@pytest.mark.parametrize("type", ["int64", "int32", "bool"])
+def test_reductions_of_integers(type):
+    r = np.random.default_rng(5)
+    x = r.integers(0, 2, (6, 50, 7)).astype(bool) if type == "bool" else r.integers(-2**31, 2**31, (6, 50, 7)).astype(type)
+    for axis in (None, 0, 1, -1, (0, 2)):
+        for y in (x, x[::-1, ::2].transpose(1, 2, 0)):
+            for name in ("sum", "max", "min"):
+                got, expected = getattr(librepdl, name)(y, axis, keepdims=True), getattr(np, name)(y, axis, keepdims=True)
+                assert got.dtype == expected.dtype and got.shape == expected.shape and bits(got) == bits(expected)
+            # Sums of fewer than 2^22 numbers below 2^31: NumPy's binary64 sums are exact, too.
+            got, expected = librepdl.mean(y, axis), np.mean(y, axis)
+            assert got.dtype == np.float64 and bits(got) == bits(np.asarray(expected))
+            if not isinstance(axis, tuple):
+                for name in ("argmax", "argmin"):
+                    assert bits(getattr(librepdl, name)(y, axis)) == bits(np.asarray(getattr(np, name)(y, axis)))
+    assert librepdl.sum(np.array([2**63 - 1, 1])) == -2**63
+    assert librepdl.mean(np.array([2**53 + 1, -2**53])) == 0.5  # NumPy converts first, and has 0
+    out = np.zeros((), np.int64)
+    assert librepdl.sum(x, out=out) is out and out == x.sum()
+    with pytest.raises(ValueError, match="max: x: expected at least one element"):
+        librepdl.max(x[:0])
+    with pytest.raises(NotImplementedError, match="dot: x: expected f16, bf16, f32 or f64"):
+        librepdl.dot(x[0, 0], x[0, 0])
+
+
 def test_functions_of_no_array():
     x = librepdl.linspace(0, 1, 5)
     assert isinstance(x, np.ndarray) and x.dtype == np.float32 and x.tolist() == [0, 0.25, 0.5, 0.75, 1]

@@ -224,8 +224,8 @@ r_acosh_backward: NDArray[np.float32] = librepdl.acosh_backward(x, x, out=x)
 r_atanh_backward: NDArray[np.float32] = librepdl.atanh_backward(x, x, out=x)
 r_convert: Any = librepdl.convert(x=x, dtype=np.float32, saturate=True, out=x)
 librepdl.astype
-r_sum: NDArray[np.float32] = librepdl.sum(x=x, axis=(1, 1), keepdims=True, out=x)
-r_mean: NDArray[np.float32] = librepdl.mean(x=x, axis=(1, 1), keepdims=True, out=x)
+r_sum: Any = librepdl.sum(x=x, axis=(1, 1), keepdims=True, out=x)
+r_mean: Any = librepdl.mean(x=x, axis=(1, 1), keepdims=True, out=x)
 r_max: NDArray[np.float32] = librepdl.max(x=x, axis=(1, 1), keepdims=True, out=x)
 librepdl.amax
 r_min: NDArray[np.float32] = librepdl.min(x=x, axis=(1, 1), keepdims=True, out=x)

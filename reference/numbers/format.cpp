@@ -140,6 +140,10 @@ std::uint64_t convert(dtype from, dtype to, std::uint64_t bits, bool saturate) {
 }
 
 std::int64_t order_key(dtype t, std::uint64_t bits) {
+  if (!is_floating(t)) {
+    const number n = widen_integer(t, bits);
+    return static_cast<std::int64_t>(n.negative ? 0 - n.significand : n.significand);
+  }
   const format& f = format_of(t);
   const auto magnitude = static_cast<std::int64_t>(bits & (f.sign_bit() - 1));
   return (bits & f.sign_bit()) != 0 ? -magnitude - 1 : magnitude;

@@ -74,7 +74,7 @@ std::uint64_t round(dtype t, bool negative, std::uint64_t m, std::int64_t expone
 /// Saturated, what is beyond the largest number of a format is that number.
 std::uint64_t convert(dtype from, dtype to, std::uint64_t bits, bool saturate = false);
 
-/// An integer that maps the order NaN-free patterns have (-0 < +0) to the order of integers.
+/// An integer that maps the order NaN-free patterns have (-0 < +0) to the order of integers; of an integer itself.
 std::int64_t order_key(dtype t, std::uint64_t bits);
 
 /// Where an exact result lies with respect to a format: what tests count.

@@ -149,6 +149,36 @@ array fill_ordered(sample_class c, std::int64_t rows, std::int64_t k, std::uint6
   return a;
 }
 
+array fill_integers(sample_class c, std::int64_t rows, std::int64_t k, std::uint64_t seed, std::uint64_t stream,
+                    dtype type) {
+  array a(type, {rows, k});
+  word_stream w(seed, stream);
+  const bool aims = type == dtype::i64 && (c == sample_class::ties || c == sample_class::near_ties);
+  const bool opposite = c == sample_class::cancelling && type != dtype::boolean;
+  const auto n = static_cast<std::size_t>(k);
+  for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r) {
+    const bool repeats = w.flip(), equal = w.below(8) == 0, negative = w.flip(), above = w.flip();
+    const int length = w.between(0, 8);
+    const std::uint64_t middle = detail::odd_of(54, w) << length;
+    const auto at = [&](std::size_t i) { return r * n + i; };
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint64_t before = i == 0 ? 0 : a.get(at(i - 1));
+      std::uint64_t x = sample(c, type, w);
+      if (aims) {  // pairs about the middle; the last one of an odd number is it
+        const std::uint64_t away = w.next64() >> 24, center = negative ? 0 - middle : middle;
+        x = i % 2 == 1 ? 2 * center - before : i + 1 == n ? center : center + away;
+        if (c == sample_class::near_ties && i + 1 == n) x += above ? 1 : ~std::uint64_t{0};
+      } else if (opposite) {
+        if (i % 2 == 1) x = 0 - before;
+      } else if (i != 0 && (equal || (repeats && w.flip()))) {
+        x = equal ? before : a.get(at(w.below(static_cast<std::uint32_t>(i))));
+      }
+      a.set(at(i), x);
+    }
+  }
+  return a;
+}
+
 // Products share their factors, so the classes are built from small integers: rows of a are 2^r_i times integers,
 // columns of b 2^c_j times integers, and one pair p_i * q_j carries the result's magnitude.
 factors fill_factors(sample_class c, std::int64_t m, std::int64_t n, std::int64_t k, bool with_bias, std::uint64_t seed,

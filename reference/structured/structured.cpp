@@ -23,7 +23,43 @@ std::size_t extreme(const array& x, const std::vector<std::int64_t>& offset, std
   return best;
 }
 
-std::uint64_t canonical(dtype t, std::uint64_t x) { return widen(t, x).kind == number_kind::nan ? nan_bits(t) : x; }
+/// NaN, and a boolean that is true, as they are computed.
+std::uint64_t canonical(dtype t, std::uint64_t x) {
+  if (t == dtype::boolean) return convert(t, t, x);
+  return widen(t, x).kind == number_kind::nan ? nan_bits(t) : x;
+}
+
+/// The sum of integers modulo 2^64, or their mean in binary64.
+std::uint64_t of_integers(const array& x, const std::vector<std::int64_t>& offset, std::int64_t base, bool mean,
+                          outcome* where) {
+  mpz_class sum;
+  for (const std::int64_t d : offset) {
+    const number v = widen(x.type, x.get(index(base + d)));
+    if (v.kind != number_kind::zero) sum += (v.negative ? -1 : 1) * mpz_class(v.significand);
+  }
+  *where = {};
+  if (mean && offset.empty()) {
+    where->nan = true;
+    return nan_bits(dtype::f64);
+  }
+  const mpz_class n(mean ? offset.size() : 1);
+  if (mean) {
+    *where = locate(dtype::f64, sum.get_mpz_t(), n.get_mpz_t(), 0);
+    return round_quotient(dtype::f64, sum.get_mpz_t(), n.get_mpz_t(), 0);
+  }
+  where->exact = true;
+  where->exact_zero = sum == 0;
+  mpz_class wrapped;
+  mpz_fdiv_r_2exp(wrapped.get_mpz_t(), sum.get_mpz_t(), 64);
+  return wrapped.get_ui();
+}
+
+/// Of a reduction's numbers.
+dtype type_of(reduction op, dtype x) {
+  if (op == reduction::argmax || op == reduction::argmin) return dtype::i64;
+  if (op == reduction::max || op == reduction::min || is_floating(x)) return x;
+  return op == reduction::sum ? dtype::i64 : dtype::f64;
+}
 
 std::uint32_t fma_of(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   const std::uint32_t in[] = {a, b, c};
@@ -41,13 +77,18 @@ array reduce(reduction op, const array& x, const std::optional<shape_list>& axes
   const reduce_layout l = layout_of(x.shape, axes, keepdim);
   const auto n = static_cast<std::int64_t>(l.reduced.size());
   const bool position = op == reduction::argmax || op == reduction::argmin;
-  array out(position ? dtype::i64 : x.type, l.kept_shape);
+  array out(type_of(op, x.type), l.kept_shape);
   const bool sums = op == reduction::sum || op == reduction::mean;
+  const bool integers = !is_floating(x.type);
   std::size_t o = 0;
-  exact_sum s(sums ? x.type : dtype::f32);
+  exact_sum s(sums && !integers ? x.type : dtype::f32);
   for (const std::int64_t base : l.kept) {
     std::uint64_t r = 0;
-    if (sums) {
+    if (sums && integers) {
+      outcome at;
+      r = of_integers(x, l.reduced, base, op == reduction::mean, &at);
+      if (where != nullptr) where->push_back(at);
+    } else if (sums) {
       s.clear();
       for (const std::int64_t d : l.reduced) s.add(x.get(index(base + d)));
       r = op == reduction::sum ? s.round() : s.round_mean(n);

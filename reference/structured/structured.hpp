@@ -56,8 +56,8 @@ class exact_sum {
 enum class reduction { sum, mean, max, min, argmax, argmin };
 
 /// Reduces over `axes` (negative ones count from the end; absent: all; empty: none). The result has the kept axes, or
-/// size 1 in the place of the others with keepdim. x's format, argmax and argmin i64: the row-major index within the reduced
-/// axes in the input's order. `where`, if given, gets one outcome per element of sum and mean.
+/// size 1 in the place of the others with keepdim. x's type, argmax and argmin i64: the row-major index within the reduced
+/// axes in the input's order; a sum of integers i64, modulo 2^64, their mean f64. `where`, if given, gets one outcome per element of sum and mean.
 array reduce(reduction op, const array& x, const std::optional<shape_list>& axes, bool keepdim = false,
              outcomes* where = nullptr);
 

@@ -177,6 +177,7 @@ TEST_CASE("cuts of reductions: few sums are a block's each, but not where number
   CHECK(!is_few(op_id::sum, 265, 1000, device_of(132)));
   CHECK(!is_few(op_id::sum, 264, 1000, device_of(131)));
   CHECK(!is_few(op_id::max, 1, 1000, device_of(132)));
+  CHECK(!cut_reduction(reduction(op_id::sum, dtype::i64, 264, 1000), device_of(132)).is_few);  // nothing to repair
   CHECK(!is_few(op_id::sum, 264, 1000, device_of(132, 90, wide_choice())));
   CHECK(is_few(op_id::sum, 1, 262144, device_of(132)));
   CHECK(!is_few(op_id::sum, 1, 262145, device_of(132)));

@@ -135,7 +135,7 @@ class writer {
     std::set<dtype> formats;
     for (const case_line& l : lines) {
       there.insert(without_seed(l.c));
-      formats.insert(l.c.formats.begin(), l.c.formats.end());
+      formats.insert(l.c.formats.begin(), reference::end_of_operands(op, l.c));
     }
     for (const dtype t : most->types) {
       if (!elementwise && formats.contains(t)) continue;

@@ -850,7 +850,7 @@ class maker {
     for (std::size_t i = 0; i < c_.shapes.size(); ++i) {
       if (c_.shapes[i] == absent_shape) {
         v.push_back(array::none());
-      } else if (c_.formats[i] == dtype::i64 && op_.family != "convert") {
+      } else if (op_.in[i % op_.in.size()].types == std::vector{dtype::i64}) {
         v.push_back(targets(c_.shapes[i]));
       } else {
         // Uniform patterns and non-finite ones soon make everything NaN where much is added up.
@@ -963,7 +963,9 @@ std::vector<digest_case> proposed_calls(const op_info& op, dtype format) {
     for (std::uint64_t turn = 0; made < each && turn < 10000; ++turn) {
       word_stream w(reference::case_seed(op.name, {format}, 1 + turn), static_cast<std::uint64_t>(kind));
       std::optional<digest_case> c = maker(op, w).make_case(kind);
-      if (!c || std::find(c->formats.begin(), c->formats.end(), format) == c->formats.end()) continue;
+      if (!c) continue;
+      const auto end = reference::end_of_operands(op, *c);
+      if (std::find(c->formats.cbegin(), end, format) == end) continue;
       all.push_back(std::move(*c));
       ++made;
     }

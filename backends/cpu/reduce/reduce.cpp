@@ -75,9 +75,14 @@ void run_rows(const reduce_call<T>& c, range outputs, const team<T>& team, count
     const std::int64_t at = kept.offset(2);
     kept.advance(1);
     if (c.plan.is_sum()) {
-      const decision<T> d = sum_output(c, output, team);
-      static_cast<T*>(c.plan.out)[at] = d.value;
-      ++decided[static_cast<int>(d.by)];
+      if constexpr (std::is_integral_v<T>) {
+        write_integers(c.plan, collect(c, output, team, integer_partial{}).sum, at);
+        ++decided[static_cast<int>(tier::proved)];
+      } else {
+        const decision<T> d = sum_output(c, output, team);
+        static_cast<T*>(c.plan.out)[at] = d.value;
+        ++decided[static_cast<int>(d.by)];
+      }
       continue;
     }
     const order_partial<T> p = order_output(c, output, team);
@@ -96,11 +101,14 @@ void run_rows(const reduce_call<T>& c, range outputs, const team<T>& team, count
 // The sum of nothing is +0, the mean of nothing NaN, and so is a variance without degrees of freedom.
 template <class T>
 void fill_empty(const reduce_call<T>& c, counters& count) noexcept {
-  const bool is_nan = c.plan.op == op_id::mean || c.plan.is_spread();
-  const T value = is_nan ? num::from_bits<T>(num::format<T>::nan) : T{};
   walk<4> kept = kept_walk(c.plan, 0);
   for (std::int64_t i = 0; i < c.plan.outputs; ++i) {
-    static_cast<T*>(c.plan.out)[kept.offset(2)] = value;
+    if constexpr (std::is_integral_v<T>) {
+      write_integers(c.plan, {}, kept.offset(2));
+    } else {
+      const bool is_nan = c.plan.op == op_id::mean || c.plan.is_spread();
+      static_cast<T*>(c.plan.out)[kept.offset(2)] = is_nan ? num::from_bits<T>(num::format<T>::nan) : T{};
+    }
     kept.advance(1);
   }
   count.add(tier::proved, c.plan.outputs);
@@ -131,8 +139,8 @@ class reduce_work final : public planned<plan::reduce_plan> {
  private:
   template <class F>
   void for_format(const F& f) const {
-    ops::for_each_format<ops::FLOATS>([&]<class T>() {
-      if (dtype_of<T> == p.type) f.template operator()<T>();
+    ops::for_each_format<ops::FLOATS | ops::INTEGERS>([&]<class T>() {
+      if (dtype_of<T> == p.type) f.template operator()<num::element_of<T>>();
     });
   }
 

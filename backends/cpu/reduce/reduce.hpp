@@ -52,7 +52,13 @@ struct block_spread {
   double magnitude;
 };
 
-// Of terms of format T, in the order of num/order.hpp.
+// Of integers: the sum is low + 2^32 high. Of less than 64 bits high is 0.
+struct block_integer {
+  std::int64_t low;
+  std::int64_t high;
+};
+
+// Of terms of type T, in the order of num/order.hpp.
 template <class T>
 struct order_loops {
   using key_type = num::order_key_of<T>;
@@ -144,11 +150,26 @@ inline constexpr std::int64_t wide_column_height = (column_block + 1) * (column_
 // Of spreads (num::spread_height).
 inline constexpr std::int64_t spread_column_height = (column_block + 2) * (column_block + 2);
 
+// Of integers, and of booleans, which are bytes.
+template <class T>
+requires std::is_integral_v<T>
+struct reduce_loops<T> {
+  order_loops<T> order;
+
+  // 0 < n <= row_block.
+  block_integer (*sum_row)(const T* x, std::int64_t n) noexcept;
+  // columns <= column_tile; rows[r][j], r < row_group. low[j] + 2^32 high[j] += the group's sum; of fewer than 2^31 rows both fit.
+  void (*sum_columns)(const T* const* rows, std::int64_t columns, std::int64_t* low, std::int64_t* high) noexcept;
+};
+
 struct reduce_kernels {
   reduce_loops<f16> of_f16;
   reduce_loops<bf16> of_bf16;
   reduce_loops<float> of_f32;
   reduce_loops<double> of_f64;
+  reduce_loops<std::int64_t> of_i64;
+  reduce_loops<std::int32_t> of_i32;
+  reduce_loops<std::uint8_t> of_bool;
 
   template <class T>
   const reduce_loops<T>& of() const noexcept {
@@ -158,8 +179,15 @@ struct reduce_kernels {
       return of_bf16;
     } else if constexpr (std::is_same_v<T, float>) {
       return of_f32;
-    } else {
+    } else if constexpr (std::is_same_v<T, double>) {
       return of_f64;
+    } else if constexpr (std::is_same_v<T, std::int64_t>) {
+      return of_i64;
+    } else if constexpr (std::is_same_v<T, std::int32_t>) {
+      return of_i32;
+    } else {
+      static_assert(std::is_same_v<T, std::uint8_t>);
+      return of_bool;
     }
   }
 };

@@ -88,22 +88,8 @@ class column_task {
   void merge(const worker<T>& o) noexcept {
     w_.blocks += o.blocks + 1;
     for (std::int64_t j = 0; j < n_; ++j) {
-      if (sums() && is_wide) {
-        const num::dd s = num::add(num::dd{w_.hi[j], w_.lo[j]}, num::dd{o.hi[j], o.lo[j]});
-        w_.hi[j] = s.hi;
-        w_.lo[j] = s.lo;
-        w_.magnitude[j] += o.magnitude[j];
-        if (call_.plan.is_spread()) {
-          const num::dd q = num::add(squares(w_, j), squares(o, j));
-          w_.squares.hi[j] = q.hi;
-          w_.squares.lo[j] = q.lo;
-        }
-      } else if (sums()) {
-        num::compensated_sum<double> s{w_.hi[j], w_.lo[j]};
-        s.merge({o.hi[j], o.lo[j]});
-        w_.hi[j] = s.hi;
-        w_.lo[j] = s.lo;
-        w_.magnitude[j] += o.magnitude[j];
+      if (sums()) {
+        merge_sum(o, j);
       } else if (o.key[j] > w_.key[j]) {
         w_.key[j] = o.key[j];
         w_.index[j] = o.index[j];
@@ -124,8 +110,32 @@ class column_task {
   }
 
  private:
-  static constexpr bool is_wide = sizeof(T) == 8;
+  static constexpr bool is_integer = std::is_integral_v<T>;
+  static constexpr bool is_wide = std::is_same_v<T, double>;
   static num::dd squares(const worker<T>& w, std::int64_t j) noexcept { return {w.squares.hi[j], w.squares.lo[j]}; }
+
+  void merge_sum(const worker<T>& o, std::int64_t j) noexcept {
+    if constexpr (is_integer) {
+      w_.low[j] += o.low[j];
+      w_.high[j] += o.high[j];
+    } else {
+      w_.magnitude[j] += o.magnitude[j];
+      if constexpr (is_wide) {
+        const num::dd s = num::add(num::dd{w_.hi[j], w_.lo[j]}, num::dd{o.hi[j], o.lo[j]});
+        w_.hi[j] = s.hi;
+        w_.lo[j] = s.lo;
+        if (!call_.plan.is_spread()) return;
+        const num::dd q = num::add(squares(w_, j), squares(o, j));
+        w_.squares.hi[j] = q.hi;
+        w_.squares.lo[j] = q.lo;
+      } else {
+        num::compensated_sum<double> s{w_.hi[j], w_.lo[j]};
+        s.merge({o.hi[j], o.lo[j]});
+        w_.hi[j] = s.hi;
+        w_.lo[j] = s.lo;
+      }
+    }
+  }
 
   std::int64_t certify_spreads() noexcept {
     const double eta = num::dd_bound(spread_column_height + w_.blocks, 1);
@@ -138,6 +148,14 @@ class column_task {
       undecided += v.decided ? 0 : 1;
     }
     return undecided;
+  }
+  void finish_sums(std::int64_t (&decided)[4]) noexcept requires is_integer {
+    for (std::int64_t j = 0; j < n_; ++j) {
+      integer_partial sum;
+      sum.add(w_.low[j], w_.high[j]);
+      write_integers(call_.plan, sum.sum, w_.out_at[j]);
+    }
+    decided[static_cast<int>(tier::proved)] += n_;
   }
   void finish_sums(std::int64_t (&decided)[4]) noexcept requires is_wide {
     std::int64_t undecided = n_;
@@ -190,6 +208,29 @@ class column_task {
     for (std::int64_t j = 0; j < n_; j += 64 / sizeof(T)) __builtin_prefetch(data + j, 0, 2);
   }
 
+  // The next rows of each input, at most row_group; zeros in place of more.
+  void take_group(walk<2>& at, std::int64_t rows, const T* (&group)[2][row_group]) noexcept {
+    for (int i = 0; i < row_group; ++i) {
+      const bool inside = i < rows;
+      for (int k = 0; k < call_.plan.inputs; ++k) {
+        group[k][i] = inside ? row(at, k, i) : zero_row<T>;
+        if (inside) prefetch(at, k, row_group);
+      }
+      if (inside) at.advance(1);
+    }
+  }
+
+  void add_rows(std::int64_t begin, std::int64_t end) noexcept requires is_integer {
+    std::fill_n(w_.low, n_, 0);
+    std::fill_n(w_.high, n_, 0);
+    w_.blocks = 0;
+    walk<2> at = reduced_walk(call_.plan, begin);
+    for (; begin < end; begin += row_group) {
+      const T* group[2][row_group];
+      take_group(at, end - begin, group);
+      call_.kernels.sum_columns(group[0], n_, w_.low, w_.high);
+    }
+  }
   void add_rows(std::int64_t begin, std::int64_t end) noexcept {
     for (double* a : {w_.sum, w_.hi, w_.lo, w_.magnitude, w_.error}) std::fill_n(a, n_, 0.0);
     std::fill_n(w_.largest, n_, 0.0f);
@@ -205,14 +246,7 @@ class column_task {
       const std::int64_t rows = std::min(end - begin, column_block);
       for (std::int64_t r = 0; r < rows; r += row_group) {
         const T* group[2][row_group];
-        for (int i = 0; i < row_group; ++i) {
-          const bool inside = r + i < rows;  // rows beyond the last add +0
-          for (int k = 0; k < inputs; ++k) {
-            group[k][i] = inside ? row(at, k, i) : zero_row<T>;
-            if (inside) prefetch(at, k, row_group);
-          }
-          if (inside) at.advance(1);
-        }
+        take_group(at, rows - r, group);
         if constexpr (is_wide) {
           spreads       ? kernel.spread_columns(group[0], group[1], n_, w_.sum, w_.error, w_.magnitude, w_.squares.sum,
                                                 w_.squares.error)

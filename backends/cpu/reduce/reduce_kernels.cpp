@@ -447,6 +447,28 @@ std::int32_t lsb_row(const T* x, std::int64_t n) noexcept {
   return lsb;
 }
 
+// The upper halves of 64 bits are added up as those of x + 2^63, which is not negative: then no shift keeps a sign.
+template <class T>
+block_integer sum_integers(const T* x, std::int64_t n) noexcept {
+  if constexpr (sizeof(T) == 8) {
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
+#pragma omp simd reduction(+ : low, high)
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::uint64_t v = static_cast<std::uint64_t>(x[i]) ^ std::uint64_t{1} << 63;
+      low += v & 0xffffffff;
+      high += v >> 32;
+    }
+    return {static_cast<std::int64_t>(low), static_cast<std::int64_t>(high) - (n << 31)};
+  } else {
+    // So many booleans have a sum of 32 bits.
+    std::conditional_t<sizeof(T) == 1, std::int32_t, std::int64_t> sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < n; ++i) sum += num::integer_value(x[i]);
+    return {sum, 0};
+  }
+}
+
 // Of 16 bits the upper halves of the keys, from which the lower ones follow: twice as many a register.
 inline std::int16_t upper_key(std::uint16_t bits, std::uint16_t infinity, std::uint32_t flip) {
   const auto turned = static_cast<std::int16_t>(bits ^ static_cast<std::uint16_t>(flip >> 16));
@@ -586,6 +608,30 @@ template <class T>
 void dot_columns_tracked(const T* const* x, const T* const* y, std::int64_t columns, double* sum,
                          double* error) noexcept {
   track_columns<2>(x, y, columns, sum, error);
+}
+
+template <class T>
+void sum_integer_columns(const T* const* rows, std::int64_t columns, std::int64_t* __restrict low,
+                         std::int64_t* __restrict high) noexcept {
+  const T* __restrict row[row_group];
+  for (int r = 0; r < row_group; ++r) row[r] = rows[r];
+#pragma omp simd
+  for (std::int64_t j = 0; j < columns; ++j) {
+    std::int64_t l = low[j];
+    std::int64_t h = sizeof(T) == 8 ? high[j] - (std::int64_t{row_group} << 31) : 0;
+#pragma GCC unroll 8
+    for (int r = 0; r < row_group; ++r) {
+      if constexpr (sizeof(T) == 8) {
+        const std::uint64_t v = static_cast<std::uint64_t>(row[r][j]) ^ std::uint64_t{1} << 63;
+        l += static_cast<std::int64_t>(v & 0xffffffff);
+        h += static_cast<std::int64_t>(v >> 32);
+      } else {
+        l += num::integer_value(row[r][j]);
+      }
+    }
+    low[j] = l;
+    high[j] = h;
+  }
 }
 
 void close_columns_tracked(std::int64_t columns, const double* __restrict sum, const double* __restrict error,
@@ -799,6 +845,10 @@ constexpr reduce_loops<T> loops = {
     .lsb_columns = lsb_columns<T>,
 };
 
+template <class T>
+constexpr reduce_loops<T> integer_loops = {
+    .order = ordered<T>, .sum_row = sum_integers<T>, .sum_columns = sum_integer_columns<T>};
+
 }  // namespace
 
 constinit const reduce_kernels reduce_table = {.of_f16 = loops<f16>,
@@ -814,6 +864,9 @@ constinit const reduce_kernels reduce_table = {.of_f16 = loops<f16>,
                                                           .dot_columns = dot_wide_columns,
                                                           .spread_columns = spread_columns,
                                                           .close_columns = close_wide_columns,
-                                                          .certify_columns = certify_wide_columns}};
+                                                          .certify_columns = certify_wide_columns},
+                                               .of_i64 = integer_loops<std::int64_t>,
+                                               .of_i32 = integer_loops<std::int32_t>,
+                                               .of_bool = integer_loops<std::uint8_t>};
 
 }  // namespace repdl::cpu::REPDL_ISA

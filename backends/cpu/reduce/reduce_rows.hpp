@@ -47,8 +47,10 @@ Partial collect(const reduce_call<T>& c, const output_terms<T>& output, const te
     return p;
   };
   const auto with_bias = [&](Partial p) {
-    const T one = num::narrow<T>(1.0);
-    if (output.bias != nullptr && !c.plan.is_scaled()) p.add(c.kernels, 2, {output.bias, &one, 1, c.plan.length});
+    if constexpr (!std::is_integral_v<T>) {
+      const T one = num::narrow<T>(1.0);
+      if (output.bias != nullptr && !c.plan.is_scaled()) p.add(c.kernels, 2, {output.bias, &one, 1, c.plan.length});
+    }
     return p;
   };
   if (team.threads <= 1) return with_bias(run(team.workers[0], 0, c.plan.length));
@@ -175,6 +177,15 @@ decision<T> sum_output(const reduce_call<T>& c, const output_terms<T>& output, c
     return {round_result<T>(p.sum.hi, 0.0, c.divisor()).value, tier::binary64};  // exact; e = 0 is always decided
   }
   return escalate(c, output, team, lsb);
+}
+
+// Writes the sum of integers, modulo 2^64, or their mean.
+inline void write_integers(const plan::reduce_plan& p, const num::integer_sum& sum, std::int64_t at) noexcept {
+  if (p.op == ops::op_id::mean) {
+    static_cast<double*>(p.out)[at] = num::mean_of(sum, p.length);
+  } else {
+    static_cast<std::int64_t*>(p.out)[at] = num::wrapped(sum);
+  }
 }
 
 template <class T>

@@ -10,6 +10,7 @@
 #include "librepdl/num/certify.hpp"
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/fixed_point.hpp"
+#include "librepdl/num/integer_sum.hpp"
 #include "librepdl/num/order.hpp"
 #include "librepdl/num/sums.hpp"
 #include "librepdl/ops/sums/spread.hpp"
@@ -38,15 +39,9 @@ inline walk<2> reduced_walk(const plan::reduce_plan& p, std::int64_t start) noex
   return {p.reduced_rank, p.reduced_shape, {&p.in[0].reduced_stride, &p.in[p.inputs - 1].reduced_stride}, start};
 }
 
-// What one thread works with; carved from the launch's workspace.
+// The sums of a tile of columns.
 template <class T>
-struct alignas(64) worker {
-  T pack[2][row_group * column_tile];                         // at least row_block each
-  alignas(64) unsigned char slot[sizeof(T) < 8 ? 128 : 832];  // a thread's part of one long reduction
-
-  // Column tiles. Offsets of each column's inputs and output.
-  std::int64_t base[2][column_tile];
-  std::int64_t out_at[column_tile];
+struct column_sums {
   double sum[column_tile];
   double hi[column_tile];
   double lo[column_tile];
@@ -56,11 +51,29 @@ struct alignas(64) worker {
     double sum[sizeof(T) < 8 ? 1 : column_tile], error[sizeof(T) < 8 ? 1 : column_tile];
     double hi[sizeof(T) < 8 ? 1 : column_tile], lo[sizeof(T) < 8 ? 1 : column_tile];
   } squares;  // of spreads
-  std::int64_t blocks;
   float largest[column_tile];
   T value[column_tile];
   std::int32_t decided[column_tile];
   std::int32_t lsb[2][column_tile];
+};
+// Of integers: low + 2^32 high.
+template <class T>
+requires std::is_integral_v<T>
+struct column_sums<T> {
+  std::int64_t low[column_tile];
+  std::int64_t high[column_tile];
+};
+
+// What one thread works with; carved from the launch's workspace.
+template <class T>
+struct alignas(64) worker : column_sums<T> {
+  T pack[2][row_group * column_tile];                         // at least row_block each
+  alignas(64) unsigned char slot[sizeof(T) < 8 ? 128 : 832];  // a thread's part of one long reduction
+
+  // Column tiles. Offsets of each column's inputs and output.
+  std::int64_t base[2][column_tile];
+  std::int64_t out_at[column_tile];
+  std::int64_t blocks;
   num::order_key_of<T> key[column_tile];
   std::int32_t index[column_tile];
 };
@@ -107,8 +120,10 @@ class block_stream {
       done += m;
       walk_.advance(m);
     }
-    if (plan_.drops_positive()) drop_positive(worker_.pack[0], worker_.pack[1], b.n);
-    if (plan_.magnitudes) drop_signs(worker_.pack[0], b.n);
+    if constexpr (!std::is_integral_v<T>) {
+      if (plan_.drops_positive()) drop_positive(worker_.pack[0], worker_.pack[1], b.n);
+      if (plan_.magnitudes) drop_signs(worker_.pack[0], b.n);
+    }
     b.x = part[0];
     b.y = part[plan_.inputs - 1];
     at_ += b.n;
@@ -271,6 +286,22 @@ struct exact_wide_partial {
     }
   }
   void merge(const exact_wide_partial& o) noexcept { sum.merge(o.sum); }
+};
+
+// Of integers.
+struct integer_partial {
+  num::integer_sum sum;
+
+  void add(std::int64_t low, std::int64_t high) noexcept {
+    sum.add_integer(low);
+    sum.add_scaled(static_cast<std::uint64_t>(high < 0 ? -high : high), 32, high < 0);
+  }
+  template <class T>
+  void add(const reduce_loops<T>& k, int, const block<T>& b) noexcept {
+    const block_integer s = k.sum_row(b.x, b.n);
+    add(s.low, s.high);
+  }
+  void merge(const integer_partial& o) noexcept { sum.merge(o.sum); }
 };
 
 // Of spreads.

@@ -21,8 +21,8 @@ std::size_t partial_size(const plan::reduce_plan& p) {
   }
   using T = float;  // partial sums are as large in the narrower formats; what is ordered, at most so
   if (p.inputs == 2) return std::max({sizeof(fast_sum<2, T>), sizeof(dd_sum<2, T>), sizeof(exact_sum<2, T>)});
-  if (p.is_sum()) return std::max({sizeof(fast_sum<1, T>), sizeof(dd_sum<1, T>), sizeof(exact_sum<1, T>)});
-  return std::max(sizeof(extremum<double>), sizeof(arg_extremum<double>));
+  if (p.is_tested()) return std::max({sizeof(fast_sum<1, T>), sizeof(dd_sum<1, T>), sizeof(exact_sum<1, T>)});
+  return std::max({sizeof(extremum<double>), sizeof(arg_extremum<double>), sizeof(integer_sum<std::int64_t>)});
 }
 
 class reduce_work final : public planned {
@@ -44,7 +44,7 @@ class reduce_work final : public planned {
     r_.first = cut.first;
     r_.repair = cut.repair;
     r_.is_few = cut.is_few;
-    if (p.is_sum() && !r_.is_few) {
+    if (p.is_tested() && !r_.is_few) {
       r_.mark_words = ceil_div(p.outputs, 32) + (r_.repair.chunks > 1 ? p.outputs : 0);
       space.take(r_.marks, r_.mark_words);
     }
@@ -53,8 +53,8 @@ class reduce_work final : public planned {
 
  private:
   void enqueue() override {
-    ops::for_each_format<ops::FLOATS>([&]<class T>() {
-      if (dtype_of<T> == type_) launch_reduction<T>(r_, j);
+    ops::for_each_format<ops::FLOATS | ops::INTEGERS>([&]<class T>() {
+      if (dtype_of<T> == type_) launch_reduction<num::element_of<T>>(r_, j);
     });
     if (r_.mean == nullptr) return;
     reduction mean = r_;  // of the first input alone, cut likewise

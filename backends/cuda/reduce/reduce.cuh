@@ -40,7 +40,7 @@ struct reduction {
   std::byte* partials;
 };
 
-// Launches the kernels of terms of format T.
+// Launches the kernels of terms of type T.
 template <class T>
 void launch_reduction(const reduction& r, const job& j);
 

@@ -78,7 +78,7 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
 constexpr std::int64_t longest_of_few = 262144;
 constexpr std::int64_t longest_short = 16384;
 bool are_few(const plan::reduce_plan& p, const properties& device) {
-  return p.is_sum() && p.outputs <= 2 * std::int64_t{device.multiprocessors} && p.length <= longest_of_few &&
+  return p.is_tested() && p.outputs <= 2 * std::int64_t{device.multiprocessors} && p.length <= longest_of_few &&
          !device.choice.wide;
 }
 
@@ -94,7 +94,7 @@ reduce_cut cut_reduction(const plan::reduce_plan& p, const properties& device) {
     c.first.chunk_length = p.length;
   }
   c.is_few = are_few(p, device) && (c.first.chunks > 1 || c.first.team == reduce_threads);
-  if (p.is_sum() && !c.is_few) c.repair = describe(p, device, true);
+  if (p.is_tested() && !c.is_few) c.repair = describe(p, device, true);
   return c;
 }
 

@@ -45,11 +45,11 @@ REPDL_HD constexpr int loaded_terms(std::size_t bytes, int inputs) {
   return bytes >= 4 ? batch_terms : 2 * batch_terms / inputs;
 }
 
-// For sums, the repairing launches divide the work differently; few sums, not long ones, are joined and repaired by a
-// block each, which reads them, too, where they are short.
+// For sums of numbers that are rounded, the repairing launches divide the work differently; few sums, not long ones, are
+// joined and repaired by a block each, which reads them, too, where they are short.
 struct reduce_cut {
   reduce_geometry first;
-  reduce_geometry repair;  // of sums, if there are not few
+  reduce_geometry repair;  // of such sums, if there are not few
   bool is_few;
 
   std::int64_t chunks() const {

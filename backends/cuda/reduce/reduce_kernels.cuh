@@ -534,10 +534,23 @@ void launch_sum(const reduction& r, const job& j) {
   launch_repair<Exact>(r, p, j);
 }
 
-}  // namespace
-
 template <class T>
-void launch_reduction(const reduction& r, const job& j) {
+void launch_integers(const reduction& r, const job& j) {
+  switch (r.op) {
+    using enum ops::op_id;
+    case sum:
+      return launch_first<integer_sum<T>>(r, r.p, j);
+    case mean:
+      return launch_first<integer_mean<T>>(r, r.p, j);
+    case max:
+    case min:
+      return launch_first<extremum<T>>(r, r.p, j);
+    default:  // argmax, argmin: the last ones of integers
+      return launch_first<arg_extremum<T>>(r, r.p, j);
+  }
+}
+template <class T>
+void launch_numbers(const reduction& r, const job& j) {
   if constexpr (sizeof(T) == 8) {
     if (r.op == ops::op_id::var) return launch_sum<wide_spread, wide_spread, exact_spread>(r, j);
     if (r.is_scaled) {
@@ -569,6 +582,17 @@ void launch_reduction(const reduction& r, const job& j) {
       static_assert(ops::has_no_case<Op>, "a reduction without a kernel");
     }
   });
+}
+
+}  // namespace
+
+template <class T>
+void launch_reduction(const reduction& r, const job& j) {
+  if constexpr (std::is_integral_v<T>) {
+    launch_integers<T>(r, j);
+  } else {
+    launch_numbers<T>(r, j);
+  }
 }
 
 }  // namespace repdl::cuda

@@ -1,7 +1,8 @@
 // What reductions accumulate. A policy is a partial result of some terms of one output: take() adds terms, merge()
 // joins two partial results, finish() decides the output or gives up. Integers and selections are exact in any order;
 // for the floating-point policies what is proved holds in every order. Terms come as binary32 numbers, which those of
-// every format T are but binary64; only the result is rounded to T. `resident`: the blocks that a multiprocessor has registers for.
+// every format T are but binary64, and integers as they are; only the result is rounded to T. `resident`: the blocks that a
+// multiprocessor has registers for.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "librepdl/num/certify.hpp"
 #include "librepdl/num/dd.hpp"
 #include "librepdl/num/fixed_point.hpp"
+#include "librepdl/num/integer_sum.hpp"
 #include "librepdl/num/order.hpp"
 #include "librepdl/num/sums.hpp"
 #include "librepdl/ops/sums/scaled_sum.hpp"
@@ -18,12 +20,12 @@
 
 namespace repdl::cuda {
 
-// What a term of format T comes as.
+// What a term of type T comes as.
 template <class T>
-using term_type = std::conditional_t<sizeof(T) == 8, double, float>;
+using term_type = std::conditional_t<std::is_integral_v<T>, T, std::conditional_t<sizeof(T) == 8, double, float>>;
 template <class T>
 __device__ term_type<T> as_term(T x) {
-  if constexpr (sizeof(T) == 8) {
+  if constexpr (std::is_same_v<T, term_type<T>>) {
     return x;
   } else {
     return num::widen_to_float(x);
@@ -268,6 +270,48 @@ struct exact_sum {
   }
 };
 
+// Of integers, exactly; sixteen of 32 bits and less add up to one of 64.
+template <class T>
+struct integer_sum {
+  static constexpr tier decides = tier::proved;
+  static constexpr int inputs = 1;
+  static constexpr bool batched = true;
+  static constexpr int resident = 3;
+  using element = T;
+  using term = T;
+  using output = std::int64_t;
+
+  num::integer_sum sum;
+
+  __device__ void take(const reduce_parameters&, T x, T, std::int64_t) { sum.add_integer(num::integer_value(x)); }
+  template <class Index>
+  __device__ void take_batch(const reduce_parameters&, const T (&x)[batch_terms], const T (&)[batch_terms],
+                             const Index&) {
+    if constexpr (sizeof(T) == 8) {
+#pragma unroll
+      for (int i = 0; i < batch_terms; ++i) sum.add_integer(x[i]);
+    } else {
+      std::int64_t batch = 0;
+#pragma unroll
+      for (int i = 0; i < batch_terms; ++i) batch += num::integer_value(x[i]);
+      sum.add_integer(batch);
+    }
+  }
+  __device__ void merge(const integer_sum& o) { sum.merge(o.sum); }
+  __device__ bool finish(const reduce_parameters&, std::int64_t* out) const {
+    *out = num::wrapped(sum);
+    return true;
+  }
+};
+template <class T>
+struct integer_mean : integer_sum<T> {
+  using output = double;
+  __device__ bool finish(const reduce_parameters& p, double* out) const {
+    *out = num::mean_of(this->sum, p.length);
+    return true;
+  }
+};
+
 // alpha times a sum of products of binary64, and beta times a bias: the term that comes after the others.
 template <class Sum>
 struct scaled : Sum {
@@ -416,7 +460,7 @@ struct extremum {
   template <class Index>
   __device__ void take_batch(const reduce_parameters& p, const term (&x)[batch_terms], const term (&)[batch_terms],
                              const Index&) {
-    if constexpr (sizeof(T) == 8) {
+    if constexpr (!std::is_same_v<term, float>) {
 #pragma unroll
       for (int i = 0; i < batch_terms; ++i) key = max(key, num::order_key(x[i], p.flip));
     } else {
@@ -427,7 +471,11 @@ struct extremum {
   }
   __device__ void merge(const extremum& o) { key = max(key, o.key); }
   __device__ bool finish(const reduce_parameters& p, T* out) const {
-    *out = num::narrow<T>(num::order_value<term>(key, p.flip));  // exact
+    if constexpr (std::is_integral_v<T>) {
+      *out = num::order_value<T>(key, p.flip);
+    } else {
+      *out = num::narrow<T>(num::order_value<term>(key, p.flip));  // exact
+    }
     return true;
   }
 };
@@ -448,7 +496,7 @@ struct of_magnitudes : P {
   }
 };
 
-// The first index of the extremum.
+// The first index of the extremum. It is 0, which no index is before, until a key is greater than no_key (order.hpp).
 template <class T>
 struct arg_extremum {
   static constexpr tier decides = tier::proved;
@@ -461,7 +509,7 @@ struct arg_extremum {
 
   using key_type = num::order_key_of<term>;
   key_type key = num::no_key_of<key_type>;
-  std::int64_t index = INT64_MAX;
+  std::int64_t index = 0;
 
   __device__ void offer(key_type k, std::int64_t i) {
     if (k > key || (k == key && i < index)) {
@@ -476,7 +524,7 @@ struct arg_extremum {
   __device__ void take_batch(const reduce_parameters& p, const term (&x)[batch_terms], const term (&)[batch_terms],
                              const Index& index_of) {
     // A thread's indices increase: of equal terms the first stays.
-    if constexpr (sizeof(T) == 8) {
+    if constexpr (!std::is_same_v<term, float>) {
       int first = -1;
 #pragma unroll
       for (int i = 0; i < batch_terms; ++i) {

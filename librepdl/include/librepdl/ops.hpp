@@ -25,8 +25,8 @@ namespace repdl REPDL_EXPORT {
 /// type otherwise copies the bits.
 void convert(context& ctx, const_tensor_view x, tensor_view out, const convert_options& options = {});
 
-/// Reductions, of f16, bf16 or f32, those that only select of f64, too: all operands and a result that is a number have one format.
-///
+/// Reductions: operands of one type, which is that of a number that comes out. From sum to argmin also of i64, i32 and bool: then a sum is
+/// i64, modulo 2^64, and a mean f64.
 /// out = the sum of x over the axes, rounded once. NaN if a term is NaN or infinities of both signs occur, else an
 /// infinite term; an exact zero, an empty sum too, is +0.
 void sum(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options = {});
