@@ -544,5 +544,11 @@ void tanpi(context& ctx, const_tensor_view x, tensor_view out);
 void sinc(context& ctx, const_tensor_view x, tensor_view out);
 /// out = Phi(x) = (1 + erf(x / sqrt 2)) / 2; f16, bf16, f32, f64
 void ndtr(context& ctx, const_tensor_view x, tensor_view out);
+/// out = ln |gamma(x)|; f16, bf16, f32
+void lgamma(context& ctx, const_tensor_view x, tensor_view out);
+/// out = gamma(x); f16, bf16, f32
+void tgamma(context& ctx, const_tensor_view x, tensor_view out);
+/// out = the derivative of ln |gamma(x)|; f16, bf16, f32
+void digamma(context& ctx, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl
