@@ -2286,6 +2286,33 @@ template <one_of<f16, bf16, float, double> T>
 T ndtr(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { ndtr(ctx, detail::number_view(x), out); });
 }
+inline tensor lgamma(const operand& x) {
+  detail::returning_call c("lgamma", {x});
+  lgamma(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float> T>
+T lgamma(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { lgamma(ctx, detail::number_view(x), out); });
+}
+inline tensor tgamma(const operand& x) {
+  detail::returning_call c("tgamma", {x});
+  tgamma(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float> T>
+T tgamma(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { tgamma(ctx, detail::number_view(x), out); });
+}
+inline tensor digamma(const operand& x) {
+  detail::returning_call c("digamma", {x});
+  digamma(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float> T>
+T digamma(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { digamma(ctx, detail::number_view(x), out); });
+}
 inline tensor convert(const operand& x, dtype type, const convert_options& options = {}) {
   tensor out = detail::tensor_for(detail::context_of("convert", {x}), "convert", {type, x.view().shape()});
   convert(*out.handle(), x.view(), out, options);
