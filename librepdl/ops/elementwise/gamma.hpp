@@ -1,23 +1,23 @@
 // ln |gamma x|, gamma x and their digamma psi x = (ln |gamma x|)', binary16, bfloat16 and binary32, correctly rounded.
 //
-// Method, one formula in balls (num/formula.hpp): in double-doubles for every operand, in multi-limb balls for what these leave undecided.
-//   a = x for x > 0, 1 - x for x < 0;  z = a + n, P = a (a + 1) ... (a + n - 1), n the least with z >= stirling_from:
+// Method, one formula in balls (num/formula.hpp): in double-doubles for every operand, in multi-limb balls for what these leave
+// undecided. With a = x for x > 0 and 1 - x for x < 0, z = a + n, P = a (a + 1) ... (a + n - 1), n the least with z >= stirling_from:
 //   gamma a = e^A sqrt(2 pi) / P,  A = (z - 1/2) ln z - z + S(z)
 //   psi a = ln z - 1/(2z) - T(z) - P'/P
 //   x < 0:  gamma x = pi / (sin(pi x) gamma a),  psi x = psi a - pi cos(pi x) / sin(pi x)
-// Sources: M. Abramowitz, I. A. Stegun, "Handbook of Mathematical Functions" (1964), 6.1.17, 6.1.42, 6.3.7, 6.3.18.
+// Source: M. Abramowitz, I. A. Stegun, "Handbook of Mathematical Functions" (1964), 6.1.17, 6.1.42, 6.3.7, 6.3.18.
 //
-// S(z) is the integral over t > 0 of e^(-zt) f(t), T(z) = -S'(z) + 0 that of t e^(-zt) f(t), f(t) the sum over n > 0 of 2 / (t^2 + (2 pi n)^2)
-// (Binet). Of each such quotient the geometric series alternates, and the quotient lies between successive sums of it: so do S and T
-// between those of
+// S(z) is the integral over t > 0 of e^(-zt) f(t), f(t) the sum over n > 0 of 2 / (t^2 + (2 pi n)^2) (Binet), and T = -S' that of
+// t e^(-zt) f(t). Of each such quotient the geometric series alternates, and the quotient lies between successive sums of it: so do S and
+// T between those of
 //   S: the sum of B_2k / (2k (2k - 1) z^(2k - 1)),  T: the sum of B_2k / (2k z^2k)
 // and what is left out is less than the first term that is.
 //
 // Exact results: ln gamma of 1 and 2 is 0; gamma of whole x is (x - 1)!, up to 22! a number of at most 51 bits, of 23! to 34! with 56
-// bits and more no number or midpoint of 24. The former are not plain. Of other results nothing is known: were one nearer to a midpoint
-// than its balls tell, the call would fail with `undecided`. 128 bits leave errors of about 2^-110, 256 bits of 2^-200, beside the terms that cancel where a
-// result is small; more bits do not help, for the 17 terms of the series end there, nor are they needed: of 2^32 results at
-// random the nearest is about 2^-57 of itself from a midpoint.
+// bits and more no number or midpoint of 24. The former are not plain. Of other results nothing is known: were one nearer to a
+// midpoint than its balls tell, the call would fail with `undecided`. The more bits, the smaller the balls, down to what 17 terms of the
+// series leave out: 2^-141 with 128 bits, 2^-246 with 256 and more. Of 2^32 results at random the nearest to a midpoint is
+// about 2^-57 of itself from it.
 #pragma once
 
 #include "librepdl/ops/elementwise/bernoulli_table.hpp"
@@ -154,9 +154,9 @@ struct lgamma_definition {
 template <>
 struct body<ops::lgamma> : by_double_doubles<lgamma_definition> {};
 
-// Of whole x up to 23 (x - 1)! is a product of numbers. 35! > 2^132. |gamma x| = pi / (|sin pi x| gamma(1 - x)) with |sin pi x| >= 2 d, d the distance to a
-// whole number: from -45 down numbers of 24 bits that are not whole have d >= 2^-18, and pi 2^17 / 45! < 2^-168. Between -n and 1 - n, n
-// even, gamma is positive.
+// Of whole x up to 23 (x - 1)! is a product of numbers. 35! > 2^132. |gamma x| = pi / (|sin pi x| gamma(1 - x)) with |sin pi x| >= 2 d,
+// d the distance to a whole number: from -45 down numbers of 24 bits that are not whole have d >= 2^-18, and pi 2^17 / 45! < 2^-168.
+// Between -n and 1 - n, n even, gamma is positive.
 struct tgamma_definition {
   REPDL_HD static bool plain(double x) {
     return x > -45 && x < 36 && !is_pole_of_gamma(x) && !(x <= 23 && nearest(x) == x);
