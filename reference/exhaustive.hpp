@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "librepdl/api/sha256.hpp"
+#include "librepdl/ops/registry.hpp"
 #include "librepdl/tensor.hpp"
 
 namespace repdl::reference {
@@ -32,7 +33,10 @@ struct exhaustive_op {
   std::string file_name() const;
 };
 
-/// All unary rows and the conversions from binary32 to other formats.
+/// Whether there is a file of all results of a function of one f32. Not of lgamma and digamma: between far negative poles there are
+/// too few inputs for a polynomial, and so the oracle would take 20 minutes of a core each.
+bool has_all_results(const ops::elementwise_row& r);
+/// All of these and the conversions from binary32 to other formats.
 std::vector<exhaustive_op> exhaustive_ops();
 
 /// What a file holds.

@@ -685,6 +685,52 @@ class Elementwise(Case):
                         x = [v for v in x if (4 * value(v, fmt)).denominator > 1]
                     self.transcendental(name, f, x, {**special[name], **nans}, fmt)
 
+    def test_gamma_functions(self):
+        """Arguments from [-8, 8], and special ones. By the recurrence to numbers above 40 and Stirling's series there."""
+        bernoulli = [F(1)]
+        for n in range(1, 41):
+            bernoulli.append(-sum(math.comb(n + 1, j) * bernoulli[j] for j in range(n)) / (n + 1))
+        r = random.Random(32)
+        with decimal.localcontext(decimal.Context(prec=80)):
+            two_pi = 8 * sum(decimal.Decimal(c) * sum((-1) ** k / decimal.Decimal((2 * k + 1) * n ** (2 * k + 1)) for k in range(60))
+                             for c, n in ((4, 5), (-1, 239)))
+            decimals = [decimal.Decimal(b.numerator) / b.denominator for b in bernoulli]
+
+            def shifted(d):  # z, the product and the sum of the inverses
+                product, inverses = decimal.Decimal(1), decimal.Decimal(0)
+                while d < 40:
+                    product, inverses, d = product * d, inverses + 1 / d, d + 1
+                return d, product, inverses
+
+            def stirling(z):
+                series = sum(decimals[2 * k] / (2 * k * (2 * k - 1) * z ** (2 * k - 1)) for k in range(1, 21))
+                return (z - decimal.Decimal("0.5")) * z.ln() - z + two_pi.ln() / 2 + series
+
+            def lgamma(d):
+                z, product, _ = shifted(d)
+                return stirling(z) - abs(product).ln()
+
+            def tgamma(d):
+                z, product, _ = shifted(d)
+                return stirling(z).exp() / product
+
+            def digamma(d):
+                z, _, inverses = shifted(d)
+                return z.ln() - 1 / (2 * z) - sum(decimals[2 * k] / (2 * k * z ** (2 * k)) for k in range(1, 21)) - inverses
+            for fmt in ("f16", "bf16", "f32"):
+                zero, one, two, inf, minus, quiet = 0, rounded(F(1), fmt), rounded(F(2), fmt), infinity(fmt), sign_bit(fmt), nan(fmt)
+                nans, whole = {quiet: quiet, quiet | minus | 1: quiet}, {rounded(F(n), fmt): n for n in range(1, 9)}
+                poles = [one | minus, rounded(F(-7), fmt), rounded(F(-(1 << 14)), fmt)]
+                x = [rounded(F(r.randrange(-(1 << 29), 1 << 29), 1 << 26), fmt) for _ in range(200)]
+                x = [v for v in x if value(v, fmt).denominator > 1]
+                self.transcendental("lgamma", lgamma, x + [rounded(F(3), fmt)], {
+                    zero: inf, minus: inf, one: zero, two: zero, inf: inf, inf | minus: inf, **{p: inf for p in poles}, **nans}, fmt)
+                self.transcendental("tgamma", tgamma, x, {
+                    zero: inf, minus: inf | minus, inf: inf, inf | minus: quiet, **{p: quiet for p in poles},
+                    **{v: rounded(F(math.factorial(n - 1)), fmt) for v, n in whole.items()}, **nans}, fmt)
+                self.transcendental("digamma", digamma, x + [one, two], {
+                    zero: inf | minus, minus: inf, inf: inf, inf | minus: quiet, **{p: quiet for p in poles}, **nans}, fmt)
+
     def test_pow(self):
         r = random.Random(18)
         for t in ("f16", "bf16", "f32"):

@@ -43,7 +43,7 @@ ours = {"float_power": ("pow", ""), "vecdot": ("dot", vectors), "matvec": ("matm
         "linalg.norm": ("vector_norm", "`ord` 1, 2 and infinities of vectors; Frobenius's of matrices"),
         "linalg.vector_norm": ("vector_norm", "`ord` 1, 2 and infinities"), "round": ("round", "to integers"), "where": ("where", "with three operands"),
         "var": ("var", "divides by n - 1 unless `ddof` says otherwise"), "arcsin": ("asin", ""), "arccos": ("acos", ""),
-        "arctan": ("atan", ""), "sinc": ("sinc", ""), "arcsinh": ("asinh", ""), "arccosh": ("acosh", ""), "arctanh": ("atanh", ""),
+        "arctan": ("atan", ""), "sinc": ("sinc", ""), "gamma": ("tgamma", ""), "gammaln": ("lgamma", ""), "arcsinh": ("asinh", ""), "arccosh": ("acosh", ""), "arctanh": ("atanh", ""),
         "huber": ("huber_loss", 'of x - t, with `reduction="none"`'), "kl_div": None,
         "softmax": ("softmax", last_axis), "log_softmax": ("log_softmax", last_axis),
         "cumsum": ("cumsum", last_axis), "cumprod": ("cumprod", last_axis)}

@@ -5,6 +5,7 @@
 
 #include "reference/attributes.hpp"
 #include "reference/digests.hpp"
+#include "reference/exhaustive.hpp"
 
 namespace repdl::reference {
 namespace {
@@ -86,11 +87,13 @@ std::vector<digest_case> proposed_cases(const op_info& op, dtype format, call_ru
   const bool narrow = in.size() == 1 && size_of(format) == 2, logical = format == dtype::boolean;
   const bool numbers = std::any_of(op.attrs.begin(), op.attrs.end(),
                                    [](const attribute_info& a) { return a.kind != attribute_kind::text; });
-  const bool exhaustive = in.size() == 1 && format == dtype::f32 && !numbers;
-  // Functions that are no formulas of the four operations take the oracle 5 to 50 microseconds an element in binary64.
   const ops::elementwise_row* const row = elementwise_named(op.name);
-  const bool slow =
-      format == dtype::f64 && row != nullptr && ops::proof_in(row->proof, format) == ops::proof_kind::multi_limb;
+  const bool one = in.size() == 1 && !numbers, tabulated = row == nullptr || has_all_results(*row);
+  const bool exhaustive = one && format == dtype::f32 && tabulated;
+  // Functions that are no formulas of the four operations take the oracle 5 to 50 microseconds an element in binary64, and those
+  // without a table of all results in binary32.
+  const bool slow = (format == dtype::f64 || (one && !tabulated)) && row != nullptr &&
+                    ops::proof_in(row->proof, format) == ops::proof_kind::multi_limb;
   const std::vector<shape_list> same(in.size(), {slow ? 16411 : 65537});
 
   if (logical) {

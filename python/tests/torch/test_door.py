@@ -61,8 +61,8 @@ def test_refusals_name_the_operation_and_the_module():
     assert torch.equal(torch.cumsum(torch.arange(3), 0), torch.tensor([0, 1, 3]))
     assert torch.arange(5).sum() == 10
     # A result that would be a floating-point number is refused, too.
-    with pytest.raises(NotImplementedError, match="aten::digamma"):
-        torch.digamma(torch.arange(2))
+    with pytest.raises(NotImplementedError, match="aten::polygamma"):
+        torch.polygamma(1, torch.arange(2))
 
 
 def test_the_backward_pass_is_covered_in_its_own_threads():
@@ -443,6 +443,19 @@ def test_initialisation_by_the_inverse_of_erf():
     y = torch.erfinv(x)
     y.backward(torch.tensor([3.0]))
     assert torch.equal(x.grad, torch.exp(y.detach() ** 2) * (0.5 * math.sqrt(math.pi)) * 3)
+
+
+def test_logarithm_of_gamma_and_its_gradient():
+    librepdl.torch.enable()
+    assert torch.lgamma(torch.tensor([0.0, 1.0, 2.0, -3.0, 0.5])).tolist() == [math.inf, 0, 0, math.inf, 0.5723649263381958]
+    assert torch.digamma(torch.tensor([0.0, -0.0, 1.0])).tolist() == [-math.inf, math.inf, -0.5772156715393066]
+    assert torch.lgamma(torch.arange(1, 4)).tolist() == [0, 0, 0.6931471824645996]
+    assert torch.special.gammaln(torch.tensor(3.0)) == torch.tensor(3.0).lgamma() and torch.special.psi(torch.tensor(3.0)) == torch.tensor(3.0).digamma()
+    x = torch.tensor([0.25, 7.5], requires_grad=True)
+    torch.lgamma(x).backward(torch.tensor([3.0, -2.0]))
+    assert torch.equal(x.grad, torch.digamma(x.detach()) * torch.tensor([3.0, -2.0]))
+    with pytest.raises(NotImplementedError, match=r"aten::lgamma \(float64, cpu\): not reproducible yet$"):
+        torch.lgamma(torch.ones(2, dtype=torch.float64))
 
 
 def test_a_fingerprint_is_of_names_types_and_bits():
