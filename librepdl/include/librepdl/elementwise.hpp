@@ -544,5 +544,13 @@ void tanpi(context& ctx, const_tensor_view x, tensor_view out);
 void sinc(context& ctx, const_tensor_view x, tensor_view out);
 /// out = Phi(x) = (1 + erf(x / sqrt 2)) / 2; f16, bf16, f32, f64
 void ndtr(context& ctx, const_tensor_view x, tensor_view out);
+/// out = I_0(x), a modified Bessel function; f16, bf16, f32
+void i0(context& ctx, const_tensor_view x, tensor_view out);
+/// out = e^-|x| I_0(x); f16, bf16, f32
+void i0e(context& ctx, const_tensor_view x, tensor_view out);
+/// out = I_1(x), a modified Bessel function; f16, bf16, f32
+void i1(context& ctx, const_tensor_view x, tensor_view out);
+/// out = e^-|x| I_1(x); f16, bf16, f32
+void i1e(context& ctx, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl
