@@ -28,8 +28,8 @@ __all__ = [
     "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal", "group_norm", "group_norm_backward",
     "group_norm_weight_backward", "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward",
     "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "heaviside", "huber_loss",
-    "huber_loss_backward", "hypot", "hypot_backward", "index_add", "isfinite", "isinf", "isnan", "kl_div",
-    "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm", "layer_norm_backward",
+    "huber_loss_backward", "hypot", "hypot_backward", "i0", "i0e", "i1", "i1e", "index_add", "isfinite", "isinf",
+    "isnan", "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm", "layer_norm_backward",
     "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp", "lerp_backward_weight",
     "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal", "linspace", "log", "log10",
     "log10_backward", "log10p1", "log1p", "log1p_backward", "log2", "log2_backward", "log2p1", "log_backward",
@@ -79,17 +79,17 @@ ORDER = (
     "geglu_backward_a", "pow_scalar", "scalar_pow", "clip_backward", "clip_backward_lo", "clip_backward_hi",
     "pow_scalar_backward", "scalar_pow_backward", "erfinv", "heaviside", "nextafter", "tan", "asin", "acos", "atan",
     "sinh", "cosh", "asinh", "acosh", "atanh", "cbrt", "exp10", "exp2m1", "exp10m1", "log2p1", "log10p1", "sinpi",
-    "cospi", "tanpi", "sinc", "ndtr", "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul",
-    "uniform", "permutation", "conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d",
-    "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp",
-    "cross_entropy", "softmax_backward", "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward",
-    "sgd", "adamw", "normal", "bernoulli", "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss",
-    "smooth_l1_loss", "huber_loss", "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward",
-    "huber_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "binary_cross_entropy_with_logits",
-    "binary_cross_entropy_with_logits_backward", "binary_cross_entropy", "binary_cross_entropy_backward", "kl_div",
-    "kl_div_backward", "prelu_weight_backward", "layer_norm", "rms_norm", "group_norm", "batch_norm",
-    "layer_norm_backward", "rms_norm_backward", "group_norm_backward", "batch_norm_backward",
-    "layer_norm_weight_backward", "rms_norm_weight_backward", "group_norm_weight_backward",
+    "cospi", "tanpi", "sinc", "ndtr", "i0", "i0e", "i1", "i1e", "convert", "sum", "mean", "max", "min", "argmax",
+    "argmin", "dot", "matmul", "uniform", "permutation", "conv2d", "conv2d_grad_input", "conv2d_grad_weight",
+    "conv2d_grad_bias", "max_pool2d", "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward", "softmax",
+    "log_softmax", "logsumexp", "cross_entropy", "softmax_backward", "log_softmax_backward", "logsumexp_backward",
+    "cross_entropy_backward", "sgd", "adamw", "normal", "bernoulli", "randint", "dropout", "dropout_backward",
+    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "mse_loss_backward", "l1_loss_backward",
+    "smooth_l1_loss_backward", "huber_loss_backward", "soft_margin_loss", "soft_margin_loss_backward",
+    "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward", "binary_cross_entropy",
+    "binary_cross_entropy_backward", "kl_div", "kl_div_backward", "prelu_weight_backward", "layer_norm", "rms_norm",
+    "group_norm", "batch_norm", "layer_norm_backward", "rms_norm_backward", "group_norm_backward",
+    "batch_norm_backward", "layer_norm_weight_backward", "rms_norm_weight_backward", "group_norm_weight_backward",
     "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference", "batch_norm_inference_backward",
     "batch_norm_inference_weight_backward", "index_add", "embedding_backward", "scatter_add", "var", "stddev",
     "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices", "adaptive_max_pool2d",
@@ -2525,6 +2525,50 @@ def ndtr(x: A, /, *, out: A | None = None) -> A:
     return result
 
 
+def i0(x: A, /, *, out: A | None = None) -> A:
+    """I_0(x), a modified Bessel function, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(189, (x,), out, None)
+    return result
+
+
+def i0e(x: A, /, *, out: A | None = None) -> A:
+    """e^-|x| I_0(x), rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(190, (x,), out, None)
+    return result
+
+
+def i1(x: A, /, *, out: A | None = None) -> A:
+    """I_1(x), a modified Bessel function, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(191, (x,), out, None)
+    return result
+
+
+def i1e(x: A, /, *, out: A | None = None) -> A:
+    """e^-|x| I_1(x), rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(192, (x,), out, None)
+    return result
+
+
 def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = None) -> Any:
     """as bool x != 0; as an integer x truncated, NaN 0, and saturated; as a floating-point number x, rounded once.
 
@@ -2534,7 +2578,7 @@ def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = Non
     saturate: to f8: beyond the largest number is the largest number
     Why the bits are right: IEEE 754 operation.
     """
-    return _call(189, (x,), out, (dtype, saturate))
+    return _call(193, (x,), out, (dtype, saturate))
 
 
 astype = convert
@@ -2549,7 +2593,7 @@ def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(190, (x,), out, (axis, keepdims))
+    result: A = _call(194, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2562,7 +2606,7 @@ def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | Non
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(191, (x,), out, (axis, keepdims))
+    result: A = _call(195, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2575,7 +2619,7 @@ def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(192, (x,), out, (axis, keepdims))
+    result: A = _call(196, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2591,7 +2635,7 @@ def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(193, (x,), out, (axis, keepdims))
+    result: A = _call(197, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2607,7 +2651,7 @@ def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(194, (x,), out, (axis, keepdims))
+    return _call(198, (x,), out, (axis, keepdims))
 
 
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -2619,7 +2663,7 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(195, (x,), out, (axis, keepdims))
+    return _call(199, (x,), out, (axis, keepdims))
 
 
 def dot(x: A, y: A, *, out: A | None = None) -> A:
@@ -2630,7 +2674,7 @@ def dot(x: A, y: A, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(196, (x, y), out, None)
+    result: A = _call(200, (x, y), out, None)
     return result
 
 
@@ -2649,7 +2693,7 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
     beta: a factor of the bias, likewise
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(197, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta))
+    result: A = _call(201, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta))
     return result
 
 
@@ -2668,7 +2712,7 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(200, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    result: A = _call(204, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
     return result
 
 
@@ -2687,7 +2731,7 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(201, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    result: A = _call(205, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
     return result
 
 
@@ -2706,7 +2750,7 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
     kernel: the kernel's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(202, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    result: A = _call(206, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
     return result
 
 
@@ -2717,7 +2761,7 @@ def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     grad_bias: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(203, (g,), out, None)
+    result: A = _call(207, (g,), out, None)
     return result
 
 
@@ -2734,7 +2778,7 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(204, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
+    result: A = _call(208, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
@@ -2752,7 +2796,7 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(205, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
+    result: A = _call(209, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
@@ -2770,7 +2814,7 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     divisor_override: divide by this number, not 0 and of magnitude below 2^31; 0: by the count
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(206, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
+    result: A = _call(210, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
     return result
 
 
@@ -2789,7 +2833,7 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(207, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
+    result: A = _call(211, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
     return result
 
 
@@ -2801,7 +2845,7 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(208, (x,), out, (axis,))
+    result: A = _call(212, (x,), out, (axis,))
     return result
 
 
@@ -2813,7 +2857,7 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(209, (x,), out, (axis,))
+    result: A = _call(213, (x,), out, (axis,))
     return result
 
 
@@ -2826,7 +2870,7 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(210, (x,), out, (axis, keepdims))
+    result: A = _call(214, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2844,7 +2888,7 @@ def cross_entropy(logits: A, targets: Any, weight: A | None = None, axis: int | 
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(211, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
+    result: A = _call(215, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -2857,7 +2901,7 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(212, (g, y), out, (axis,))
+    result: A = _call(216, (g, y), out, (axis,))
     return result
 
 
@@ -2870,7 +2914,7 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(213, (g, y), out, (axis,))
+    result: A = _call(217, (g, y), out, (axis,))
     return result
 
 
@@ -2884,7 +2928,7 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(214, (g, x), out, (axis, keepdims))
+    result: A = _call(218, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -2903,7 +2947,7 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, weight: A | None = Non
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(215, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
+    result: A = _call(219, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -2924,7 +2968,7 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
     first_step: the optional state is written and not read
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(216, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
+    _core.call_grouped(220, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
 
 
 def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any], second_moment: Sequence[Any], *,
@@ -2945,7 +2989,7 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
     Updated in place: param, first_moment, second_moment.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(217, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
+    _core.call_grouped(221, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
 
 
 def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
@@ -2957,7 +3001,7 @@ def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(223, (x, t), out, (reduction,))
+    result: A = _call(227, (x, t), out, (reduction,))
     return result
 
 
@@ -2970,7 +3014,7 @@ def l1_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(224, (x, t), out, (reduction,))
+    result: A = _call(228, (x, t), out, (reduction,))
     return result
 
 
@@ -2984,7 +3028,7 @@ def smooth_l1_loss(x: A, t: A, reduction: str = "mean", beta: float = 1.0, *, ou
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(225, (x, t), out, (reduction, beta))
+    result: A = _call(229, (x, t), out, (reduction, beta))
     return result
 
 
@@ -2998,7 +3042,7 @@ def huber_loss(x: A, t: A, reduction: str = "mean", delta: float = 1.0, *, out: 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(226, (x, t), out, (reduction, delta))
+    result: A = _call(230, (x, t), out, (reduction, delta))
     return result
 
 
@@ -3012,7 +3056,7 @@ def mse_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(227, (g, x, t), out, (reduction,))
+    result: A = _call(231, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3026,7 +3070,7 @@ def l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(228, (g, x, t), out, (reduction,))
+    result: A = _call(232, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3041,7 +3085,7 @@ def smooth_l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", beta: flo
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(229, (g, x, t), out, (reduction, beta))
+    result: A = _call(233, (g, x, t), out, (reduction, beta))
     return result
 
 
@@ -3056,7 +3100,7 @@ def huber_loss_backward(g: A, x: A, t: A, reduction: str = "mean", delta: float 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(230, (g, x, t), out, (reduction, delta))
+    result: A = _call(234, (g, x, t), out, (reduction, delta))
     return result
 
 
@@ -3069,7 +3113,7 @@ def soft_margin_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(231, (x, t), out, (reduction,))
+    result: A = _call(235, (x, t), out, (reduction,))
     return result
 
 
@@ -3083,7 +3127,7 @@ def soft_margin_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(232, (g, x, t), out, (reduction,))
+    result: A = _call(236, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3099,7 +3143,7 @@ def binary_cross_entropy_with_logits(x: A, t: A, weight: A | None = None, pos_we
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(233, (x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(237, (x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -3116,7 +3160,7 @@ def binary_cross_entropy_with_logits_backward(g: A, x: A, t: A, weight: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(234, (g, x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(238, (g, x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -3130,7 +3174,7 @@ def binary_cross_entropy(x: A, t: A, weight: A | None = None, reduction: str = "
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(235, (x, t, weight), out, (reduction,))
+    result: A = _call(239, (x, t, weight), out, (reduction,))
     return result
 
 
@@ -3146,7 +3190,7 @@ def binary_cross_entropy_backward(g: A, x: A, t: A, weight: A | None = None, red
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(236, (g, x, t, weight), out, (reduction,))
+    result: A = _call(240, (g, x, t, weight), out, (reduction,))
     return result
 
 
@@ -3160,7 +3204,7 @@ def kl_div(x: A, t: A, reduction: str = "mean", log_target: bool = False, *, out
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(237, (x, t), out, (reduction, log_target))
+    result: A = _call(241, (x, t), out, (reduction, log_target))
     return result
 
 
@@ -3175,7 +3219,7 @@ def kl_div_backward(g: A, x: A, t: A, reduction: str = "mean", log_target: bool 
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(238, (g, x, t), out, (reduction, log_target))
+    result: A = _call(242, (g, x, t), out, (reduction, log_target))
     return result
 
 
@@ -3189,7 +3233,7 @@ def prelu_weight_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool =
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(239, (g, x), out, (axis, keepdims))
+    result: A = _call(243, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -3214,7 +3258,7 @@ def layer_norm(x: A, weight: A | None = None, bias: A | None = None, axis: Ints 
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(240, (x, weight, bias), out, (axis, eps), None, statistics)
+    return _call(244, (x, weight, bias), out, (axis, eps), None, statistics)
 
 
 @overload
@@ -3237,7 +3281,7 @@ def rms_norm(x: A, eps: float, weight: A | None = None, axis: Ints = -1, *, out:
     statistics: return rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(241, (x, weight), out, (axis, eps), None, statistics)
+    return _call(245, (x, weight), out, (axis, eps), None, statistics)
 
 
 @overload
@@ -3261,7 +3305,7 @@ def group_norm(x: A, weight: A | None = None, bias: A | None = None, groups: int
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(242, (x, weight, bias), out, (groups, eps), None, statistics)
+    return _call(246, (x, weight, bias), out, (groups, eps), None, statistics)
 
 
 @overload
@@ -3285,7 +3329,7 @@ def batch_norm(x: A, weight: A | None = None, bias: A | None = None, axis: int =
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(243, (x, weight, bias), out, (axis, eps), None, statistics)
+    return _call(247, (x, weight, bias), out, (axis, eps), None, statistics)
 
 
 def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = None, axis: Ints = -1, *,
@@ -3301,7 +3345,7 @@ def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(244, (g, x, mean, rstd, weight), out, (axis,))
+    result: A = _call(248, (g, x, mean, rstd, weight), out, (axis,))
     return result
 
 
@@ -3316,7 +3360,7 @@ def rms_norm_backward(g: A, x: A, rstd: Any, weight: A | None = None, axis: Ints
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(245, (g, x, rstd, weight), out, (axis,))
+    result: A = _call(249, (g, x, rstd, weight), out, (axis,))
     return result
 
 
@@ -3333,7 +3377,7 @@ def group_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(246, (g, x, mean, rstd, weight), out, (groups,))
+    result: A = _call(250, (g, x, mean, rstd, weight), out, (groups,))
     return result
 
 
@@ -3350,7 +3394,7 @@ def batch_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(247, (g, x, mean, rstd, weight), out, (axis,))
+    result: A = _call(251, (g, x, mean, rstd, weight), out, (axis,))
     return result
 
 
@@ -3365,7 +3409,7 @@ def layer_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: Ints = -1
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(248, (g, x, mean, rstd), out, (axis,))
+    result: A = _call(252, (g, x, mean, rstd), out, (axis,))
     return result
 
 
@@ -3379,7 +3423,7 @@ def rms_norm_weight_backward(g: A, x: A, rstd: Any, axis: Ints = -1, *, out: A |
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(249, (g, x, rstd), out, (axis,))
+    result: A = _call(253, (g, x, rstd), out, (axis,))
     return result
 
 
@@ -3394,7 +3438,7 @@ def group_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, groups: int = 1
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(250, (g, x, mean, rstd), out, (groups,))
+    result: A = _call(254, (g, x, mean, rstd), out, (groups,))
     return result
 
 
@@ -3409,7 +3453,7 @@ def batch_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: int = 1, 
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(251, (g, x, mean, rstd), out, (axis,))
+    result: A = _call(255, (g, x, mean, rstd), out, (axis,))
     return result
 
 
@@ -3440,7 +3484,7 @@ def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None =
     statistics: return mean, rstd, running_mean and running_var as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(252, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
+    return _call(256, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
 
 
 def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | None = None, bias: A | None = None,
@@ -3457,7 +3501,7 @@ def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | 
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(253, (x, running_mean, running_var, weight, bias), out, (axis, eps))
+    result: A = _call(257, (x, running_mean, running_var, weight, bias), out, (axis, eps))
     return result
 
 
@@ -3473,7 +3517,7 @@ def batch_norm_inference_backward(g: A, running_var: Any, weight: A | None = Non
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(254, (g, running_var, weight), out, (axis, eps))
+    result: A = _call(258, (g, running_var, weight), out, (axis, eps))
     return result
 
 
@@ -3490,7 +3534,7 @@ def batch_norm_inference_weight_backward(g: A, x: A, running_mean: Any, running_
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(255, (g, x, running_mean, running_var), out, (axis, eps))
+    result: A = _call(259, (g, x, running_mean, running_var), out, (axis, eps))
     return result
 
 
@@ -3505,7 +3549,7 @@ def index_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, *,
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(256, (x, index, source), out, (axis, alpha))
+    result: A = _call(260, (x, index, source), out, (axis, alpha))
     return result
 
 
@@ -3521,7 +3565,7 @@ def embedding_backward(g: A, indices: Any, rows: int, padding_idx: int | None = 
     scale_grad_by_freq: divide by the number of places
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(257, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
+    result: A = _call(261, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
     return result
 
 
@@ -3536,7 +3580,7 @@ def scatter_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, 
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(258, (x, index, source), out, (axis, alpha))
+    result: A = _call(262, (x, index, source), out, (axis, alpha))
     return result
 
 
@@ -3552,7 +3596,7 @@ def var(x: A, axis: Ints | None = None, keepdims: bool = False, correction: floa
     ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(259, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
+    result: A = _call(263, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
@@ -3568,7 +3612,7 @@ def stddev(x: A, axis: Ints | None = None, keepdims: bool = False, correction: f
     ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(260, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
+    result: A = _call(264, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
@@ -3598,7 +3642,7 @@ def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction:
     statistics: return mean as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(261, (x,), out, (axis, keepdims, correction if ddof is None else ddof), None, statistics)
+    return _call(265, (x,), out, (axis, keepdims, correction if ddof is None else ddof), None, statistics)
 
 
 def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
@@ -3610,7 +3654,7 @@ def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(262, (x,), out, (axis, keepdims))
+    result: A = _call(266, (x,), out, (axis, keepdims))
     return result
 
 
@@ -3624,7 +3668,7 @@ def vector_norm(x: A, p: float = 2.0, axis: Ints | None = None, keepdims: bool =
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(263, (x,), out, (p, axis, keepdims))
+    result: A = _call(267, (x,), out, (p, axis, keepdims))
     return result
 
 
@@ -3643,7 +3687,7 @@ def max_pool2d_with_indices(x: A, kernel: Ints, stride: Ints | None = None, padd
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(264, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
+    result: tuple[A, Any] = _call(268, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
     return result
 
 
@@ -3655,7 +3699,7 @@ def adaptive_max_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     size: the result's h,w
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(265, (x,), out, (size,))
+    result: A = _call(269, (x,), out, (size,))
     return result
 
 
@@ -3669,7 +3713,7 @@ def adaptive_max_pool2d_with_indices(x: A, size: Ints, *, out: Sequence[Any] | N
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(266, (x,), out, (size,), None, True)
+    result: tuple[A, Any] = _call(270, (x,), out, (size,), None, True)
     return result
 
 
@@ -3681,7 +3725,7 @@ def adaptive_max_pool2d_backward(g: A, x: A, *, out: A | None = None) -> A:
     grad_x: f16 bf16 f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(267, (g, x), out, None)
+    result: A = _call(271, (g, x), out, None)
     return result
 
 
@@ -3693,7 +3737,7 @@ def adaptive_avg_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     size: the result's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(268, (x,), out, (size,))
+    result: A = _call(272, (x,), out, (size,))
     return result
 
 
@@ -3705,7 +3749,7 @@ def adaptive_avg_pool2d_backward(g: A, size: Ints, *, out: A | None = None) -> A
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(269, (g,), out, (size,))
+    result: A = _call(273, (g,), out, (size,))
     return result
 
 
@@ -3731,7 +3775,7 @@ def nll_loss(x: A, targets: Any, weight: A | None = None, axis: int | None = Non
     statistics: return total_weight as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(270, (x, targets, weight), out, (axis, reduction, ignore_index), None, statistics)
+    return _call(274, (x, targets, weight), out, (axis, reduction, ignore_index), None, statistics)
 
 
 def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_weight: Any | None = None,
@@ -3749,7 +3793,7 @@ def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_w
     ignore_index: rows with this target take no part
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(271, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
+    result: A = _call(275, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -3761,7 +3805,7 @@ def total_norm(x: Sequence[Any], *, p: float = 2.0) -> Any:
     Returned: out, an array of the same library.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _core.call_grouped(272, (x,), (p,), False)
+    return _core.call_grouped(276, (x,), (p,), False)
 
 
 def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> Any:
@@ -3774,7 +3818,7 @@ def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> A
     Returned: total_norm, an array of the same library.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _core.call_grouped(273, (grad,), (max_norm, p), False)
+    return _core.call_grouped(277, (grad,), (max_norm, p), False)
 
 
 def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = None, axis: int | None = None,
@@ -3790,7 +3834,7 @@ def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = 
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(274, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    result: A = _call(278, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
 
 
@@ -3808,7 +3852,7 @@ def cross_entropy_probabilities_backward(g: A, logits: A, probabilities: A, weig
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(275, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    result: A = _call(279, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
 
 
@@ -3823,7 +3867,7 @@ def linspace(start: float, stop: float, num: int = 50, dtype: DType | None = Non
     dtype: the output's format; f32 when absent
     Why the bits are right: integers; one exact rounding.
     """
-    return _call(277, (), out, (start, stop, num, dtype), like)
+    return _call(281, (), out, (start, stop, num, dtype), like)
 
 
 def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: DType | None = None, *,
@@ -3838,7 +3882,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: DT
     Why the bits are right: integers; one exact rounding.
     """
     first, count = _numpy.progression(start, stop, step, count)
-    return _call(278, (), out, (first, step, count, dtype), like)
+    return _call(282, (), out, (first, step, count, dtype), like)
 
 
 def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 0.0, exact: bool = False, *,
@@ -3853,7 +3897,7 @@ def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 
     exact: from the middle of a pixel, (i + 1/2) r, not i r
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(279, (x,), out, (size, scale_h, scale_w, exact))
+    result: A = _call(283, (x,), out, (size, scale_h, scale_w, exact))
     return result
 
 
@@ -3869,5 +3913,5 @@ def upsample_nearest2d_backward(g: A, size: Ints, scale_h: float = 0.0, scale_w:
     exact: from the middle of a pixel, (i + 1/2) r, not i r
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(280, (g,), out, (size, scale_h, scale_w, exact))
+    result: A = _call(284, (g,), out, (size, scale_h, scale_w, exact))
     return result

@@ -11,7 +11,7 @@ from registry import ROWS
 
 # No float64 yet. A function that takes it is no longer here.
 WITHOUT = set("""
-    erfinv conv2d conv2d_grad_input conv2d_grad_weight conv2d_grad_bias
+    erfinv i0 i0e i1 i1e conv2d conv2d_grad_input conv2d_grad_weight conv2d_grad_bias
     cross_entropy cross_entropy_backward cross_entropy_probabilities cross_entropy_probabilities_backward
     layer_norm layer_norm_backward layer_norm_weight_backward rms_norm rms_norm_backward rms_norm_weight_backward
     group_norm group_norm_backward group_norm_weight_backward batch_norm batch_norm_backward batch_norm_weight_backward
