@@ -47,16 +47,18 @@ def evaluated(pairs, t):
 
 def piece(name, f, lo, hi, centre, degree):
     pairs = rounded(interpolant(f, lo, hi, centre, degree))
-    error = tail = mpf(0)
+    error = tail = rounding = mpf(0)
     for i in range(801):
         t = lo + (hi - lo) * i / 800 - centre
         exact = f(t + centre)
         error = max(error, abs(evaluated(pairs, t) / exact - 1))
-        tail = max(tail, sum(abs(mpf(c) * t ** k) for k, (c, _) in enumerate(pairs) if k >= HEADS) / abs(exact))
+        terms = [(k - HEADS, abs(mpf(c) * t ** k) / abs(exact)) for k, (c, _) in enumerate(pairs) if k >= HEADS]
+        tail = max(tail, sum(term for _, term in terms))
+        rounding = max(rounding, sum((2 * k + 1) * term for k, term in terms))
     for k, (c, low) in enumerate(pairs):
         print(f"{name}{k} = {{{c.hex()}, {low.hex()}}}" if k < HEADS else f"{name}{k} = {c.hex()}")
     print(f"{name}, at 801 points: relative error 2^{mpmath.nstr(mpmath.log(error, 2), 5)}; terms behind the heads, relatively, "
-          f"2^{mpmath.nstr(mpmath.log(tail, 2), 4)}")
+          f"2^{mpmath.nstr(mpmath.log(tail, 2), 4)}, rounding {mpmath.nstr(rounding, 3)} u")
 
 
 for order in (0, 1):

@@ -12,14 +12,15 @@
 // which is a midpoint where v is subnormal and odd, that only the side counts: (1/2 +- 2^-60) v.
 //
 // Error budget of f, relative, u = 2^-53 (with or without FMA):
-//   p, approximated by reference/gen/bessel.py: 2^-58.9                              0.1 u
-//   the terms from the sixth on, below 2^-3.4 of f ("terms behind the heads"), in binary64: with Horner's scheme the k-th of
-//     them errs by (2k + 1) u, each is less than 0.6 of the one before, which makes 6 u of the first, 0.4 of all; t.lo
-//     which they do without, vanishes                                                0.3 u
-//   everything else: double-double operations, a dozen, of numbers up to 2^2 f       2^-96
-//   e^v (dd_functions.hpp)                                                           2^-68
-//   sum                                                                              0.4 u < 2^-54
-// and mostly much less: away from the ends of the first two pieces, and from v = 8 on, where these terms are below 2^-19.
+//   p, approximated by reference/gen/bessel.py, which prints what stands in quotation marks: 2^-58.9         0.02 u
+//   the terms from the sixth on ("terms behind the heads", below 2^-3.4 of f) in binary64: Horner's scheme errs by
+//     (2k + 1) u of the k-th of them ("rounding")                                                             0.31 u
+//     t.lo, which they do without, is not 0 for v < 2^-28 alone, where f is next to no midpoint, and from v = 8 on, where
+//     the terms are below 2^-19                                                                              2^-70
+//   all else: double-double operations, a dozen, of numbers below 4 f                                        2^-96
+//   e^v (dd_functions.hpp)                                                                                   2^-68
+//   sum                                                                                                      < 2^-54
+// and much less from v = 8 on and away from the ends of the other pieces.
 //
 // i0, i1: transcendental for x != 0 (Siegel). Of i0e, i1e nothing is known, but results other than i0e 0 = 1, i1e 0 = 0 are no
 // midpoints, as the enumeration says.
