@@ -731,6 +731,30 @@ class Elementwise(Case):
                 self.transcendental("digamma", digamma, x + [one, two], {
                     zero: inf | minus, minus: inf, inf: inf, inf | minus: quiet, **{p: quiet for p in poles}, **nans}, fmt)
 
+    def test_bessel(self):
+        """The power series, of arguments from [-4, 4], and special ones."""
+        r = random.Random(32)
+        with decimal.localcontext(decimal.Context(prec=100)):
+            def bessel(n, d):  # n = 0 or 1
+                term = total = (d / 2)**n if n else decimal.Decimal(1)
+                for k in range(1, 60):
+                    term *= d * d / (4 * k * (k + n))
+                    total += term
+                return total
+            functions = {"i0": lambda d: bessel(0, d), "i1": lambda d: bessel(1, d),
+                         "i0e": lambda d: bessel(0, d) * (-abs(d)).exp(), "i1e": lambda d: bessel(1, d) * (-abs(d)).exp()}
+            for fmt in ("f16", "bf16", "f32"):
+                zero, one, inf, minus, quiet = 0, rounded(F(1), fmt), infinity(fmt), sign_bit(fmt), nan(fmt)
+                nans = {quiet: quiet, quiet | minus | 1: quiet}
+                special = {"i0": {zero: one, minus: one, 1: one, inf: inf, inf | minus: inf},
+                           "i1": {zero: zero, minus: minus, 1: 1, minus | 3: minus | 2, inf: inf, inf | minus: inf | minus},
+                           "i0e": {zero: one, minus: one, 1: one, inf: zero, inf | minus: zero},
+                           "i1e": {zero: zero, minus: minus, 1: zero, minus | 3: minus | 1, inf: zero, inf | minus: minus}}
+                for name, f in functions.items():
+                    x = [rounded(F(r.randrange(-(1 << 28), 1 << 28), 1 << 26), fmt) for _ in range(200)]
+                    x = [v for v in x if v not in special[name]]
+                    self.transcendental(name, f, x, {**special[name], **nans}, fmt)
+
     def test_pow(self):
         r = random.Random(18)
         for t in ("f16", "bf16", "f32"):

@@ -7,6 +7,7 @@
 #include "librepdl/ops/elementwise/atan2.hpp"  // atan2
 #include "librepdl/ops/elementwise/backward.hpp"  // tanh_backward, sigmoid_backward
 #include "librepdl/ops/elementwise/basic.hpp"  // add, sub, mul, div, reciprocal, square, sqrt, fma, neg, abs, copysign, maximum, minimum, fmax, fmin, relu, leaky_relu, relu_backward
+#include "librepdl/ops/elementwise/bessel.hpp"  // i0, i1, i0e, i1e
 #include "librepdl/ops/elementwise/bounds.hpp"  // clamp, hardtanh, clip, clip_backward, clip_backward_lo, clip_backward_hi, clamp_backward, hardtanh_backward, threshold, threshold_backward, hardshrink, hardshrink_backward, nan_to_num
 #include "librepdl/ops/elementwise/cbrt.hpp"  // cbrt
 #include "librepdl/ops/elementwise/circular.hpp"  // sin, cos

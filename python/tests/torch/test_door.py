@@ -458,6 +458,22 @@ def test_logarithm_of_gamma_and_its_gradient():
         torch.lgamma(torch.ones(2, dtype=torch.float64))
 
 
+def test_bessel_functions():
+    librepdl.torch.enable()
+    x = torch.tensor([0.0, 1.0, -2.0, math.inf])
+    assert torch.equal(torch.i0(x), torch.tensor([1.0, 1.2660658777520084, 2.279585302336067, math.inf]))
+    assert torch.equal(torch.special.i0(x), torch.i0(x))
+    assert torch.equal(torch.special.i0e(x), torch.tensor([1.0, 0.46575960759364043, 0.308508322553671, 0.0]))
+    assert torch.equal(torch.special.i1(x), torch.tensor([0.0, 0.5651591039924851, -1.5906368546373291, math.inf]))
+    assert torch.equal(torch.special.i1e(x), torch.tensor([0.0, 0.2079104153497085, -0.2152692892489377, 0.0]))
+    assert torch.equal(torch.i0(torch.tensor([0, 1])), torch.tensor([1.0, 1.2660658777520084]))
+    y = torch.tensor([0.5, -3.0], requires_grad=True)
+    torch.i0(y).backward(torch.tensor([3.0, 5.0]))
+    assert torch.equal(y.grad, torch.tensor([3.0, 5.0]) * torch.special.i1(y.detach()))
+    with pytest.raises(NotImplementedError, match=r"aten::i0 \(float64, cpu\): not reproducible yet$"):
+        torch.i0(torch.ones(2, dtype=torch.float64))
+
+
 def test_a_fingerprint_is_of_names_types_and_bits():
     net = nn.Linear(2, 2)
     state = net.state_dict()
