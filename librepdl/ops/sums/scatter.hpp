@@ -1,7 +1,8 @@
 // Sums to places given by indices: x + alpha S, or S / n, S the exact sum of n terms, alpha a coefficient.
 //
-// Of terms of binary32 or a narrower format S is added up by a tracked_sum: S = hi + lo + d, |d| <= b (sums.hpp), and hi, lo are multiples of 2^-149 below 2^190. With u =
-// 2^-53, p = alpha hi exactly (two_prod: a multiple of 2^-401, below 2^390), t = x + p.hi exactly:
+// Of terms of binary32 or a narrower format S is added up by a tracked_sum: S = hi + lo + d, |d| <= b (sums.hpp), and hi, lo are
+// multiples of 2^-149 below 2^190. With u = 2^-53, p = alpha hi exactly (two_prod: a multiple of 2^-401, below 2^390), t = x + p.hi
+// exactly:
 //     x + alpha S = t.hi + r + d',   r = fl(fl(t.lo + p.lo) + q), q = fl(alpha lo)
 // where q errs by u |q| (1 + u), the additions by u (|t.lo| + |p.lo|) (1 + u) and u (|t.lo| + |p.lo| + |q|) (1 + 2u), so that
 //     |d'| <= |alpha| b + (2u + 4u^2) (|t.lo| + |p.lo| + |q|).
