@@ -562,5 +562,19 @@ void asinh_backward(context& ctx, const_tensor_view g, const_tensor_view x, tens
 void acosh_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
 /// out = g / (1 - x^2); f16, bf16, f32, f64
 void atanh_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out);
+/// out = ln |gamma(x)|; f16, bf16, f32
+void lgamma(context& ctx, const_tensor_view x, tensor_view out);
+/// out = gamma(x); f16, bf16, f32
+void tgamma(context& ctx, const_tensor_view x, tensor_view out);
+/// out = the derivative of ln |gamma(x)|; f16, bf16, f32
+void digamma(context& ctx, const_tensor_view x, tensor_view out);
+/// out = I_0(x), a modified Bessel function; f16, bf16, f32
+void i0(context& ctx, const_tensor_view x, tensor_view out);
+/// out = e^-|x| I_0(x); f16, bf16, f32
+void i0e(context& ctx, const_tensor_view x, tensor_view out);
+/// out = I_1(x), a modified Bessel function; f16, bf16, f32
+void i1(context& ctx, const_tensor_view x, tensor_view out);
+/// out = e^-|x| I_1(x); f16, bf16, f32
+void i1e(context& ctx, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl

@@ -2412,6 +2412,69 @@ template <one_of<f16, bf16, float, double> T>
 T atanh_backward(T g, T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { atanh_backward(ctx, detail::number_view(g), detail::number_view(x), out); });
 }
+inline tensor lgamma(const operand& x) {
+  detail::returning_call c("lgamma", {x});
+  lgamma(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float> T>
+T lgamma(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { lgamma(ctx, detail::number_view(x), out); });
+}
+inline tensor tgamma(const operand& x) {
+  detail::returning_call c("tgamma", {x});
+  tgamma(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float> T>
+T tgamma(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { tgamma(ctx, detail::number_view(x), out); });
+}
+inline tensor digamma(const operand& x) {
+  detail::returning_call c("digamma", {x});
+  digamma(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float> T>
+T digamma(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { digamma(ctx, detail::number_view(x), out); });
+}
+inline tensor i0(const operand& x) {
+  detail::returning_call c("i0", {x});
+  i0(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float> T>
+T i0(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { i0(ctx, detail::number_view(x), out); });
+}
+inline tensor i0e(const operand& x) {
+  detail::returning_call c("i0e", {x});
+  i0e(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float> T>
+T i0e(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { i0e(ctx, detail::number_view(x), out); });
+}
+inline tensor i1(const operand& x) {
+  detail::returning_call c("i1", {x});
+  i1(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float> T>
+T i1(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { i1(ctx, detail::number_view(x), out); });
+}
+inline tensor i1e(const operand& x) {
+  detail::returning_call c("i1e", {x});
+  i1e(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float> T>
+T i1e(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { i1e(ctx, detail::number_view(x), out); });
+}
 inline tensor convert(const operand& x, dtype type, const convert_options& options = {}) {
   tensor out = detail::tensor_for(detail::context_of("convert", {x}), "convert", {type, x.view().shape()});
   convert(*out.handle(), x.view(), out, options);

@@ -23,6 +23,7 @@
 #include "librepdl/ops/elementwise/exp2.hpp"  // exp2
 #include "librepdl/ops/elementwise/expm1.hpp"  // expm1
 #include "librepdl/ops/elementwise/function_gradients.hpp"  // tan_backward, atan_backward, atanh_backward, asin_backward, acos_backward, asinh_backward, acosh_backward, sinh_backward, cosh_backward
+#include "librepdl/ops/elementwise/gamma.hpp"  // lgamma, tgamma, digamma
 #include "librepdl/ops/elementwise/gelu.hpp"  // gelu, gelu_tanh
 #include "librepdl/ops/elementwise/gelu_backward.hpp"  // gelu_backward
 #include "librepdl/ops/elementwise/glu.hpp"  // glu, swiglu, glu_backward_b, swiglu_backward_a, geglu, geglu_backward_a, reglu, reglu_backward_a
