@@ -160,7 +160,7 @@ struct exponential_prefix {
     REPDL_HD decided_value<T> value() const {
       if (is_empty) return {narrow<T>(-infinity), true};
       if constexpr (sizeof(T) == 8) {
-        return wide_rule<ops::op_id::logsumexp>::template settle<A>(sum, 0.0, nullptr);
+        return wide_rule<ops::op_id::logsumexp>::template settle<A>(wide_row_given{}, sum, nullptr, 0);
       } else {
         const certified c = exact_logsumexp<A>(dtype_of<T>, sum);
         return {narrow<T>(c.value), c.decided};
