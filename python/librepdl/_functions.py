@@ -20,29 +20,30 @@ __all__ = [
     "celu_backward", "clamp", "clamp_backward", "clip", "clip_backward", "clip_backward_hi", "clip_backward_lo",
     "clip_grad_norm", "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert",
     "copysign", "copysign_backward", "cos", "cos_backward", "cosh", "cosh_backward", "cospi", "cross_entropy",
-    "cross_entropy_backward", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "div",
-    "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu", "elu_backward", "embedding_backward",
-    "equal", "erf", "erf_backward", "erfc", "erfc_backward", "erfinv", "exp", "exp10", "exp10m1", "exp2",
-    "exp2_backward", "exp2m1", "expit", "expm1", "expm1_backward", "fabs", "fix", "floor", "floor_divide", "fma",
-    "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x", "fmin_backward_y", "fmod",
-    "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward", "gelu_tanh",
-    "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal", "group_norm", "group_norm_backward",
-    "group_norm_weight_backward", "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward",
-    "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "heaviside", "huber_loss",
-    "huber_loss_backward", "hypot", "hypot_backward", "index_add", "isfinite", "isinf", "isnan", "kl_div",
-    "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm", "layer_norm_backward",
-    "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp", "lerp_backward_weight",
-    "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal", "linspace", "log", "log10",
-    "log10_backward", "log10p1", "log1p", "log1p_backward", "log2", "log2_backward", "log2p1", "log_backward",
-    "log_expit", "log_sigmoid", "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp",
-    "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max",
-    "max_pool2d", "max_pool2d_backward", "max_pool2d_with_indices", "maximum", "maximum_backward", "mean", "min",
-    "minimum", "minimum_backward", "mish", "mish_backward", "mod", "mse_loss", "mse_loss_backward", "mul",
-    "multiply", "nan_to_num", "ndtr", "neg", "negative", "nextafter", "nll_loss", "nll_loss_backward", "not_equal",
-    "pow", "pow_backward_x", "pow_backward_y", "pow_scalar", "pow_scalar_backward", "power", "prelu",
-    "prelu_backward", "prelu_weight_backward", "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a",
-    "relu", "relu6", "relu6_backward", "relu_backward", "remainder", "remainder_backward_y", "rint", "rms_norm",
+    "cross_entropy_backward", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "cumprod",
+    "cumsum", "digamma", "div", "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu", "elu_backward",
+    "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "erfinv", "exp", "exp10",
+    "exp10m1", "exp2", "exp2_backward", "exp2m1", "expit", "expm1", "expm1_backward", "fabs", "fix", "floor",
+    "floor_divide", "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x",
+    "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward",
+    "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal", "group_norm",
+    "group_norm_backward", "group_norm_weight_backward", "hardshrink", "hardshrink_backward", "hardsigmoid",
+    "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "heaviside",
+    "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "i0", "i0e", "i1", "i1e", "index_add",
+    "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm",
+    "layer_norm_backward", "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp",
+    "lerp_backward_weight", "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal",
+    "lgamma", "linspace", "log", "log10", "log10_backward", "log10p1", "log1p", "log1p_backward", "log2",
+    "log2_backward", "log2p1", "log_backward", "log_expit", "log_sigmoid", "log_sigmoid_backward", "log_softmax",
+    "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logcumsumexp",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_backward", "logsumexp",
+    "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward",
+    "max_pool2d_with_indices", "maximum", "maximum_backward", "mean", "min", "minimum", "minimum_backward", "mish",
+    "mish_backward", "mod", "mse_loss", "mse_loss_backward", "mul", "multiply", "nan_to_num", "ndtr", "neg",
+    "negative", "nextafter", "nll_loss", "nll_loss_backward", "not_equal", "pow", "pow_backward_x",
+    "pow_backward_y", "pow_scalar", "pow_scalar_backward", "power", "prelu", "prelu_backward",
+    "prelu_weight_backward", "prod", "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a", "relu",
+    "relu6", "relu6_backward", "relu_backward", "remainder", "remainder_backward_y", "rint", "rms_norm",
     "rms_norm_backward", "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward", "scalar_pow",
     "scalar_pow_backward", "scatter_add", "selu", "selu_backward", "sgd", "sigmoid", "sigmoid_backward", "sign",
     "signbit", "silu", "silu_backward", "sin", "sin_backward", "sinc", "sinh", "sinh_backward", "sinpi",
@@ -50,9 +51,9 @@ __all__ = [
     "softmax_backward", "softplus", "softplus_backward", "softshrink", "softshrink_backward", "softsign",
     "softsign_backward", "sqrt", "sqrt_backward", "square", "std", "stddev", "sub", "subtract", "sum",
     "sum_squares", "swiglu", "swiglu_backward_a", "tan", "tan_backward", "tanh", "tanh_backward", "tanhshrink",
-    "tanpi", "threshold", "threshold_backward", "total_norm", "true_divide", "trunc", "upsample_nearest2d",
-    "upsample_nearest2d_backward", "var", "var_mean", "vector_norm", "where", "xlogy", "xlogy_backward_x",
-    "xlogy_backward_y",
+    "tanpi", "tgamma", "threshold", "threshold_backward", "total_norm", "true_divide", "trunc",
+    "upsample_nearest2d", "upsample_nearest2d_backward", "var", "var_mean", "vector_norm", "where", "xlogy",
+    "xlogy_backward_x", "xlogy_backward_y",
 ]
 
 # In the order of the registry.
@@ -82,24 +83,25 @@ ORDER = (
     "pow_scalar_backward", "scalar_pow_backward", "erfinv", "heaviside", "nextafter", "tan", "asin", "acos", "atan",
     "sinh", "cosh", "asinh", "acosh", "atanh", "cbrt", "exp10", "exp2m1", "exp10m1", "log2p1", "log10p1", "sinpi",
     "cospi", "tanpi", "sinc", "ndtr", "tan_backward", "asin_backward", "acos_backward", "atan_backward",
-    "sinh_backward", "cosh_backward", "asinh_backward", "acosh_backward", "atanh_backward", "convert", "sum",
-    "mean", "max", "min", "argmax", "argmin", "dot", "matmul", "uniform", "permutation", "conv2d",
-    "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d", "max_pool2d_backward",
-    "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp", "cross_entropy", "softmax_backward",
-    "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward", "sgd", "adamw", "normal", "bernoulli",
-    "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
-    "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "soft_margin_loss",
-    "soft_margin_loss_backward", "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward",
-    "binary_cross_entropy", "binary_cross_entropy_backward", "kl_div", "kl_div_backward", "prelu_weight_backward",
-    "layer_norm", "rms_norm", "group_norm", "batch_norm", "layer_norm_backward", "rms_norm_backward",
-    "group_norm_backward", "batch_norm_backward", "layer_norm_weight_backward", "rms_norm_weight_backward",
-    "group_norm_weight_backward", "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference",
-    "batch_norm_inference_backward", "batch_norm_inference_weight_backward", "index_add", "embedding_backward",
-    "scatter_add", "var", "stddev", "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices",
-    "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward",
-    "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm",
-    "clip_grad_norm", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential",
-    "linspace", "arange", "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial",
+    "sinh_backward", "cosh_backward", "asinh_backward", "acosh_backward", "atanh_backward", "lgamma", "tgamma",
+    "digamma", "i0", "i0e", "i1", "i1e", "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot",
+    "matmul", "uniform", "permutation", "conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias",
+    "max_pool2d", "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp",
+    "cross_entropy", "softmax_backward", "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward",
+    "sgd", "adamw", "normal", "bernoulli", "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss",
+    "smooth_l1_loss", "huber_loss", "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward",
+    "huber_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "binary_cross_entropy_with_logits",
+    "binary_cross_entropy_with_logits_backward", "binary_cross_entropy", "binary_cross_entropy_backward", "kl_div",
+    "kl_div_backward", "prelu_weight_backward", "layer_norm", "rms_norm", "group_norm", "batch_norm",
+    "layer_norm_backward", "rms_norm_backward", "group_norm_backward", "batch_norm_backward",
+    "layer_norm_weight_backward", "rms_norm_weight_backward", "group_norm_weight_backward",
+    "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference", "batch_norm_inference_backward",
+    "batch_norm_inference_weight_backward", "index_add", "embedding_backward", "scatter_add", "var", "stddev",
+    "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices", "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward", "adaptive_avg_pool2d",
+    "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm", "clip_grad_norm",
+    "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential", "linspace", "arange",
+    "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial", "cumsum", "prod", "cumprod", "logcumsumexp",
 )
 
 # An array of any library.
@@ -2645,6 +2647,83 @@ def atanh_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     return result
 
 
+def lgamma(x: A, /, *, out: A | None = None) -> A:
+    """ln |gamma(x)|, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(198, (x,), out, None)
+    return result
+
+
+def tgamma(x: A, /, *, out: A | None = None) -> A:
+    """gamma(x), rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(199, (x,), out, None)
+    return result
+
+
+def digamma(x: A, /, *, out: A | None = None) -> A:
+    """The derivative of ln |gamma(x)|, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(200, (x,), out, None)
+    return result
+
+
+def i0(x: A, /, *, out: A | None = None) -> A:
+    """I_0(x), a modified Bessel function, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(201, (x,), out, None)
+    return result
+
+
+def i0e(x: A, /, *, out: A | None = None) -> A:
+    """e^-|x| I_0(x), rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(202, (x,), out, None)
+    return result
+
+
+def i1(x: A, /, *, out: A | None = None) -> A:
+    """I_1(x), a modified Bessel function, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(203, (x,), out, None)
+    return result
+
+
+def i1e(x: A, /, *, out: A | None = None) -> A:
+    """e^-|x| I_1(x), rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: every input enumerated, per build.
+    """
+    result: A = _call(204, (x,), out, None)
+    return result
+
+
 def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = None) -> Any:
     """as bool x != 0; as an integer x truncated, NaN 0, and saturated; as a floating-point number x, rounded once.
 
@@ -2654,48 +2733,46 @@ def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = Non
     saturate: to f8: beyond the largest number is the largest number
     Why the bits are right: IEEE 754 operation.
     """
-    return _call(198, (x,), out, (dtype, saturate))
+    return _call(205, (x,), out, (dtype, saturate))
 
 
 astype = convert
 
 
-def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
-    """sum of x over the axes; exact zero is +0, rounded once.
+def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
+    """sum of x over the axes; exact zero is +0; of integers i64, modulo 2^64, of booleans how many are true, rounded once.
 
-    x: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
+    out: f16 bf16 f32 f64 i64
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    return _call(206, (x,), out, (axis, keepdims))
+
+
+def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
+    """(sum of x over the axes) / count; of integers f64, rounded once.
+
+    x: f16 bf16 f32 f64 i64 bool i32
     out: f16 bf16 f32 f64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(199, (x,), out, (axis, keepdims))
-    return result
-
-
-def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
-    """(sum of x over the axes) / count, rounded once.
-
-    x: f16 bf16 f32 f64
-    out: f16 bf16 f32 f64
-    axis: the axes to reduce, negative from the end; all when absent
-    keepdims: keep the reduced axes with size 1
-    Why the bits are right: run-time certificate; exact integers decide the rest.
-    """
-    result: A = _call(200, (x,), out, (axis, keepdims))
-    return result
+    return _call(207, (x,), out, (axis, keepdims))
 
 
 def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """The greatest x over the axes; NaN wins, -0 < +0.
 
-    x: f16 bf16 f32 f64
-    out: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
+    out: f16 bf16 f32 f64 i64 bool i32
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(201, (x,), out, (axis, keepdims))
+    result: A = _call(208, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2705,13 +2782,13 @@ amax = max
 def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
     """The least x over the axes; NaN wins, -0 < +0.
 
-    x: f16 bf16 f32 f64
-    out: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
+    out: f16 bf16 f32 f64 i64 bool i32
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(202, (x,), out, (axis, keepdims))
+    result: A = _call(209, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2721,25 +2798,25 @@ amin = min
 def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
     """The first index of max(x), row-major within the reduced axes.
 
-    x: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
     out: i64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(203, (x,), out, (axis, keepdims))
+    return _call(210, (x,), out, (axis, keepdims))
 
 
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
     """The first index of min(x), row-major within the reduced axes.
 
-    x: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
     out: i64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(204, (x,), out, (axis, keepdims))
+    return _call(211, (x,), out, (axis, keepdims))
 
 
 def dot(x: A, y: A, *, out: A | None = None) -> A:
@@ -2750,7 +2827,7 @@ def dot(x: A, y: A, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(205, (x, y), out, None)
+    result: A = _call(212, (x, y), out, None)
     return result
 
 
@@ -2769,7 +2846,7 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
     beta: a factor of the bias, likewise
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(206, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta))
+    result: A = _call(213, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta))
     return result
 
 
@@ -2788,7 +2865,7 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(209, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    result: A = _call(216, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
     return result
 
 
@@ -2807,7 +2884,7 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(210, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    result: A = _call(217, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
     return result
 
 
@@ -2826,7 +2903,7 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
     kernel: the kernel's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(211, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    result: A = _call(218, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
     return result
 
 
@@ -2837,7 +2914,7 @@ def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     grad_bias: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(212, (g,), out, None)
+    result: A = _call(219, (g,), out, None)
     return result
 
 
@@ -2854,7 +2931,7 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(213, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
+    result: A = _call(220, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
@@ -2872,7 +2949,7 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(214, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
+    result: A = _call(221, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
@@ -2890,7 +2967,7 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     divisor_override: divide by this number, not 0 and of magnitude below 2^31; 0: by the count
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(215, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
+    result: A = _call(222, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
     return result
 
 
@@ -2909,7 +2986,7 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(216, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
+    result: A = _call(223, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
     return result
 
 
@@ -2921,7 +2998,7 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(217, (x,), out, (axis,))
+    result: A = _call(224, (x,), out, (axis,))
     return result
 
 
@@ -2933,7 +3010,7 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(218, (x,), out, (axis,))
+    result: A = _call(225, (x,), out, (axis,))
     return result
 
 
@@ -2946,7 +3023,7 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(219, (x,), out, (axis, keepdims))
+    result: A = _call(226, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2964,7 +3041,7 @@ def cross_entropy(logits: A, targets: Any, weight: A | None = None, axis: int | 
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(220, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
+    result: A = _call(227, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -2977,7 +3054,7 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(221, (g, y), out, (axis,))
+    result: A = _call(228, (g, y), out, (axis,))
     return result
 
 
@@ -2990,7 +3067,7 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(222, (g, y), out, (axis,))
+    result: A = _call(229, (g, y), out, (axis,))
     return result
 
 
@@ -3004,7 +3081,7 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(223, (g, x), out, (axis, keepdims))
+    result: A = _call(230, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -3023,7 +3100,7 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, weight: A | None = Non
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(224, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
+    result: A = _call(231, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -3044,7 +3121,7 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
     first_step: the optional state is written and not read
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(225, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
+    _core.call_grouped(232, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
 
 
 def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any], second_moment: Sequence[Any], *,
@@ -3065,7 +3142,7 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
     Updated in place: param, first_moment, second_moment.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(226, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
+    _core.call_grouped(233, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
 
 
 def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
@@ -3077,7 +3154,7 @@ def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(232, (x, t), out, (reduction,))
+    result: A = _call(239, (x, t), out, (reduction,))
     return result
 
 
@@ -3090,7 +3167,7 @@ def l1_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(233, (x, t), out, (reduction,))
+    result: A = _call(240, (x, t), out, (reduction,))
     return result
 
 
@@ -3104,7 +3181,7 @@ def smooth_l1_loss(x: A, t: A, reduction: str = "mean", beta: float = 1.0, *, ou
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(234, (x, t), out, (reduction, beta))
+    result: A = _call(241, (x, t), out, (reduction, beta))
     return result
 
 
@@ -3118,7 +3195,7 @@ def huber_loss(x: A, t: A, reduction: str = "mean", delta: float = 1.0, *, out: 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(235, (x, t), out, (reduction, delta))
+    result: A = _call(242, (x, t), out, (reduction, delta))
     return result
 
 
@@ -3132,7 +3209,7 @@ def mse_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(236, (g, x, t), out, (reduction,))
+    result: A = _call(243, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3146,7 +3223,7 @@ def l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(237, (g, x, t), out, (reduction,))
+    result: A = _call(244, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3161,7 +3238,7 @@ def smooth_l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", beta: flo
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(238, (g, x, t), out, (reduction, beta))
+    result: A = _call(245, (g, x, t), out, (reduction, beta))
     return result
 
 
@@ -3176,7 +3253,7 @@ def huber_loss_backward(g: A, x: A, t: A, reduction: str = "mean", delta: float 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(239, (g, x, t), out, (reduction, delta))
+    result: A = _call(246, (g, x, t), out, (reduction, delta))
     return result
 
 
@@ -3189,7 +3266,7 @@ def soft_margin_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(240, (x, t), out, (reduction,))
+    result: A = _call(247, (x, t), out, (reduction,))
     return result
 
 
@@ -3203,7 +3280,7 @@ def soft_margin_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(241, (g, x, t), out, (reduction,))
+    result: A = _call(248, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3219,7 +3296,7 @@ def binary_cross_entropy_with_logits(x: A, t: A, weight: A | None = None, pos_we
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(242, (x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(249, (x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -3236,7 +3313,7 @@ def binary_cross_entropy_with_logits_backward(g: A, x: A, t: A, weight: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(243, (g, x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(250, (g, x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -3250,7 +3327,7 @@ def binary_cross_entropy(x: A, t: A, weight: A | None = None, reduction: str = "
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(244, (x, t, weight), out, (reduction,))
+    result: A = _call(251, (x, t, weight), out, (reduction,))
     return result
 
 
@@ -3266,7 +3343,7 @@ def binary_cross_entropy_backward(g: A, x: A, t: A, weight: A | None = None, red
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(245, (g, x, t, weight), out, (reduction,))
+    result: A = _call(252, (g, x, t, weight), out, (reduction,))
     return result
 
 
@@ -3280,7 +3357,7 @@ def kl_div(x: A, t: A, reduction: str = "mean", log_target: bool = False, *, out
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(246, (x, t), out, (reduction, log_target))
+    result: A = _call(253, (x, t), out, (reduction, log_target))
     return result
 
 
@@ -3295,7 +3372,7 @@ def kl_div_backward(g: A, x: A, t: A, reduction: str = "mean", log_target: bool 
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(247, (g, x, t), out, (reduction, log_target))
+    result: A = _call(254, (g, x, t), out, (reduction, log_target))
     return result
 
 
@@ -3309,7 +3386,7 @@ def prelu_weight_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool =
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(248, (g, x), out, (axis, keepdims))
+    result: A = _call(255, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -3334,7 +3411,7 @@ def layer_norm(x: A, weight: A | None = None, bias: A | None = None, axis: Ints 
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(249, (x, weight, bias), out, (axis, eps), None, statistics)
+    return _call(256, (x, weight, bias), out, (axis, eps), None, statistics)
 
 
 @overload
@@ -3357,7 +3434,7 @@ def rms_norm(x: A, eps: float, weight: A | None = None, axis: Ints = -1, *, out:
     statistics: return rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(250, (x, weight), out, (axis, eps), None, statistics)
+    return _call(257, (x, weight), out, (axis, eps), None, statistics)
 
 
 @overload
@@ -3381,7 +3458,7 @@ def group_norm(x: A, weight: A | None = None, bias: A | None = None, groups: int
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(251, (x, weight, bias), out, (groups, eps), None, statistics)
+    return _call(258, (x, weight, bias), out, (groups, eps), None, statistics)
 
 
 @overload
@@ -3405,7 +3482,7 @@ def batch_norm(x: A, weight: A | None = None, bias: A | None = None, axis: int =
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(252, (x, weight, bias), out, (axis, eps), None, statistics)
+    return _call(259, (x, weight, bias), out, (axis, eps), None, statistics)
 
 
 def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = None, axis: Ints = -1, *,
@@ -3421,7 +3498,7 @@ def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(253, (g, x, mean, rstd, weight), out, (axis,))
+    result: A = _call(260, (g, x, mean, rstd, weight), out, (axis,))
     return result
 
 
@@ -3436,7 +3513,7 @@ def rms_norm_backward(g: A, x: A, rstd: Any, weight: A | None = None, axis: Ints
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(254, (g, x, rstd, weight), out, (axis,))
+    result: A = _call(261, (g, x, rstd, weight), out, (axis,))
     return result
 
 
@@ -3453,7 +3530,7 @@ def group_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(255, (g, x, mean, rstd, weight), out, (groups,))
+    result: A = _call(262, (g, x, mean, rstd, weight), out, (groups,))
     return result
 
 
@@ -3470,7 +3547,7 @@ def batch_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(256, (g, x, mean, rstd, weight), out, (axis,))
+    result: A = _call(263, (g, x, mean, rstd, weight), out, (axis,))
     return result
 
 
@@ -3485,7 +3562,7 @@ def layer_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: Ints = -1
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(257, (g, x, mean, rstd), out, (axis,))
+    result: A = _call(264, (g, x, mean, rstd), out, (axis,))
     return result
 
 
@@ -3499,7 +3576,7 @@ def rms_norm_weight_backward(g: A, x: A, rstd: Any, axis: Ints = -1, *, out: A |
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(258, (g, x, rstd), out, (axis,))
+    result: A = _call(265, (g, x, rstd), out, (axis,))
     return result
 
 
@@ -3514,7 +3591,7 @@ def group_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, groups: int = 1
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(259, (g, x, mean, rstd), out, (groups,))
+    result: A = _call(266, (g, x, mean, rstd), out, (groups,))
     return result
 
 
@@ -3529,7 +3606,7 @@ def batch_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: int = 1, 
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(260, (g, x, mean, rstd), out, (axis,))
+    result: A = _call(267, (g, x, mean, rstd), out, (axis,))
     return result
 
 
@@ -3560,7 +3637,7 @@ def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None =
     statistics: return mean, rstd, running_mean and running_var as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(261, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
+    return _call(268, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
 
 
 def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | None = None, bias: A | None = None,
@@ -3577,7 +3654,7 @@ def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | 
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(262, (x, running_mean, running_var, weight, bias), out, (axis, eps))
+    result: A = _call(269, (x, running_mean, running_var, weight, bias), out, (axis, eps))
     return result
 
 
@@ -3593,7 +3670,7 @@ def batch_norm_inference_backward(g: A, running_var: Any, weight: A | None = Non
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(263, (g, running_var, weight), out, (axis, eps))
+    result: A = _call(270, (g, running_var, weight), out, (axis, eps))
     return result
 
 
@@ -3610,7 +3687,7 @@ def batch_norm_inference_weight_backward(g: A, x: A, running_mean: Any, running_
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(264, (g, x, running_mean, running_var), out, (axis, eps))
+    result: A = _call(271, (g, x, running_mean, running_var), out, (axis, eps))
     return result
 
 
@@ -3625,7 +3702,7 @@ def index_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, *,
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(265, (x, index, source), out, (axis, alpha))
+    result: A = _call(272, (x, index, source), out, (axis, alpha))
     return result
 
 
@@ -3641,7 +3718,7 @@ def embedding_backward(g: A, indices: Any, rows: int, padding_idx: int | None = 
     scale_grad_by_freq: divide by the number of places
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(266, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
+    result: A = _call(273, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
     return result
 
 
@@ -3656,7 +3733,7 @@ def scatter_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, 
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(267, (x, index, source), out, (axis, alpha))
+    result: A = _call(274, (x, index, source), out, (axis, alpha))
     return result
 
 
@@ -3672,7 +3749,7 @@ def var(x: A, axis: Ints | None = None, keepdims: bool = False, correction: floa
     ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(268, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
+    result: A = _call(275, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
@@ -3688,7 +3765,7 @@ def stddev(x: A, axis: Ints | None = None, keepdims: bool = False, correction: f
     ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(269, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
+    result: A = _call(276, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
@@ -3718,7 +3795,7 @@ def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction:
     statistics: return mean as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(270, (x,), out, (axis, keepdims, correction if ddof is None else ddof), None, statistics)
+    return _call(277, (x,), out, (axis, keepdims, correction if ddof is None else ddof), None, statistics)
 
 
 def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
@@ -3730,7 +3807,7 @@ def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(271, (x,), out, (axis, keepdims))
+    result: A = _call(278, (x,), out, (axis, keepdims))
     return result
 
 
@@ -3744,7 +3821,7 @@ def vector_norm(x: A, p: float = 2.0, axis: Ints | None = None, keepdims: bool =
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(272, (x,), out, (p, axis, keepdims))
+    result: A = _call(279, (x,), out, (p, axis, keepdims))
     return result
 
 
@@ -3763,7 +3840,7 @@ def max_pool2d_with_indices(x: A, kernel: Ints, stride: Ints | None = None, padd
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(273, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
+    result: tuple[A, Any] = _call(280, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
     return result
 
 
@@ -3775,7 +3852,7 @@ def adaptive_max_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     size: the result's h,w
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(274, (x,), out, (size,))
+    result: A = _call(281, (x,), out, (size,))
     return result
 
 
@@ -3789,7 +3866,7 @@ def adaptive_max_pool2d_with_indices(x: A, size: Ints, *, out: Sequence[Any] | N
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(275, (x,), out, (size,), None, True)
+    result: tuple[A, Any] = _call(282, (x,), out, (size,), None, True)
     return result
 
 
@@ -3801,7 +3878,7 @@ def adaptive_max_pool2d_backward(g: A, x: A, *, out: A | None = None) -> A:
     grad_x: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(276, (g, x), out, None)
+    result: A = _call(283, (g, x), out, None)
     return result
 
 
@@ -3813,7 +3890,7 @@ def adaptive_avg_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     size: the result's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(277, (x,), out, (size,))
+    result: A = _call(284, (x,), out, (size,))
     return result
 
 
@@ -3825,7 +3902,7 @@ def adaptive_avg_pool2d_backward(g: A, size: Ints, *, out: A | None = None) -> A
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(278, (g,), out, (size,))
+    result: A = _call(285, (g,), out, (size,))
     return result
 
 
@@ -3851,7 +3928,7 @@ def nll_loss(x: A, targets: Any, weight: A | None = None, axis: int | None = Non
     statistics: return total_weight as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(279, (x, targets, weight), out, (axis, reduction, ignore_index), None, statistics)
+    return _call(286, (x, targets, weight), out, (axis, reduction, ignore_index), None, statistics)
 
 
 def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_weight: Any | None = None,
@@ -3869,7 +3946,7 @@ def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_w
     ignore_index: rows with this target take no part
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(280, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
+    result: A = _call(287, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -3881,7 +3958,7 @@ def total_norm(x: Sequence[Any], *, p: float = 2.0) -> Any:
     Returned: out, an array of the same library.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _core.call_grouped(281, (x,), (p,), False)
+    return _core.call_grouped(288, (x,), (p,), False)
 
 
 def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> Any:
@@ -3894,7 +3971,7 @@ def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> A
     Returned: total_norm, an array of the same library.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _core.call_grouped(282, (grad,), (max_norm, p), False)
+    return _core.call_grouped(289, (grad,), (max_norm, p), False)
 
 
 def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = None, axis: int | None = None,
@@ -3910,7 +3987,7 @@ def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = 
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(283, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    result: A = _call(290, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
 
 
@@ -3928,7 +4005,7 @@ def cross_entropy_probabilities_backward(g: A, logits: A, probabilities: A, weig
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(284, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    result: A = _call(291, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
 
 
@@ -3943,7 +4020,7 @@ def linspace(start: float, stop: float, num: int = 50, dtype: DType | None = Non
     dtype: the output's format; f32 when absent
     Why the bits are right: integers; one exact rounding.
     """
-    return _call(286, (), out, (start, stop, num, dtype), like)
+    return _call(293, (), out, (start, stop, num, dtype), like)
 
 
 def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: DType | None = None, *,
@@ -3958,7 +4035,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: DT
     Why the bits are right: integers; one exact rounding.
     """
     first, count = _numpy.progression(start, stop, step, count)
-    return _call(287, (), out, (first, step, count, dtype), like)
+    return _call(294, (), out, (first, step, count, dtype), like)
 
 
 def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 0.0, exact: bool = False, *,
@@ -3973,7 +4050,7 @@ def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 
     exact: from the middle of a pixel, (i + 1/2) r, not i r
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(288, (x,), out, (size, scale_h, scale_w, exact))
+    result: A = _call(295, (x,), out, (size, scale_h, scale_w, exact))
     return result
 
 
@@ -3989,5 +4066,54 @@ def upsample_nearest2d_backward(g: A, size: Ints, scale_h: float = 0.0, scale_w:
     exact: from the middle of a pixel, (i + 1/2) r, not i r
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(289, (g,), out, (size, scale_h, scale_w, exact))
+    result: A = _call(296, (g,), out, (size, scale_h, scale_w, exact))
+    return result
+
+
+def cumsum(x: A, axis: int = -1, *, out: A | None = None) -> A:
+    """sum of x_0 to x_i along the axis; exact zero is +0, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    axis: negative from the end
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(298, (x,), out, (axis,))
+    return result
+
+
+def prod(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
+    """product of x over the axes, 1 of none; a zero with an infinity is NaN, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    axis: the axes to reduce, negative from the end; all when absent
+    keepdims: keep the reduced axes with size 1
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(299, (x,), out, (axis, keepdims))
+    return result
+
+
+def cumprod(x: A, axis: int = -1, *, out: A | None = None) -> A:
+    """product of x_0 to x_i along the axis; a zero with an infinity is NaN, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    axis: negative from the end
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(300, (x,), out, (axis,))
+    return result
+
+
+def logcumsumexp(x: A, axis: int = -1, *, out: A | None = None) -> A:
+    """ln sum of e^x_0 to e^x_i along the axis, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    axis: negative from the end
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(301, (x,), out, (axis,))
     return result
