@@ -246,15 +246,23 @@ exact_result ndtri_exact(dtype t, const number& x) {
   if (value(x) == 0.5) return 0;
   return {};
 }
-exact_result half_and_more(dtype t, const number& x) {
-  // x/2 + r with 0 < r < x^2 (silu: x^2/4; gelu: x^2 / sqrt(2 pi), both forms; hardswish: x^2/6; each less next terms
-  // of relative size x^2). x = s 2^e with s < 2^p, and x^2 < 2^(2e + 2p). From normal numbers below 2^-100, e < -100 - p on, that
-  // is less than a unit 2^(e - 1 - k) of m below, k = 63 - p: 2e + 2p < e - 64 + p for e < -64 - p. So it is for subnormal ones.
+namespace {
+
+/// x/2 and a little more, away from 0, or less.
+exact_result beside_half(dtype t, const number& x, bool outwards) {
+  // x/2 + r with 0 < |r| < x^2 (silu: x^2/4; gelu: x^2 / sqrt(2 pi), both forms; hardswish: x^2/6; i1: |x|^3/16; i1e: x^2/2; each less
+  // next terms of relative size |x|). x = s 2^e with s < 2^p, and x^2 < 2^(2e + 2p). From normal numbers below 2^-100, e < -100 - p
+  // on, that is less than a unit 2^(e - 1 - k) of m below, k = 63 - p: 2e + 2p < e - 64 + p for e < -64 - p. So it is for subnormal ones.
   if (x.kind != number_kind::finite || std::fabs(value(x)) >= 0x1p-100) return zero_itself(t, x);
   const int more = 63 - format_of(t).precision;
   const std::uint64_t m = x.significand << more;  // |x|/2 = m 2^(exponent - 1 - more)
-  return round(t, x.negative, x.negative ? m - 1 : m, x.exponent - 1 - more, true);
+  return round(t, x.negative, outwards ? m : m - 1, x.exponent - 1 - more, true);
 }
+
+}  // namespace
+exact_result half_and_more(dtype t, const number& x) { return beside_half(t, x, !x.negative); }
+exact_result half_outwards(dtype t, const number& x) { return beside_half(t, x, true); }
+exact_result half_inwards(dtype t, const number& x) { return beside_half(t, x, false); }
 exact_result tanhshrink_exact(dtype t, const number& x) {
   if (x.kind == number_kind::zero) return 0;
   const double v = std::fabs(value(x));

@@ -40,6 +40,9 @@ exact_result erfcinv_exact(dtype t, const number& x);
 exact_result ndtri_exact(dtype t, const number& x);
 /// x/2 + r, r > 0 and tiny: silu, gelu, hardswish near 0.
 exact_result half_and_more(dtype t, const number& x);
+/// x/2 + r, r tiny and of the sign of x, or of the other: i1, i1e near 0.
+exact_result half_outwards(dtype t, const number& x);
+exact_result half_inwards(dtype t, const number& x);
 /// x - sign x + r, where r is tiny and has the sign of x.
 exact_result tanhshrink_exact(dtype t, const number& x);
 
@@ -168,9 +171,9 @@ inline constexpr elementary elementary_functions[] = {
      {past_one, nan},
      ndtri_exact},
     {"i0", bessel_i0, {{-93, -715}, inf}, {{93, 715}, inf}, one_at_zero},
-    {"i1", bessel_i1, {{-93, -715}, -inf}, {{93, 715}, inf}, zero_itself},
+    {"i1", bessel_i1, {{-93, -715}, -inf}, {{93, 715}, inf}, half_outwards},
     {"i0e", bessel_i0e, {-inf, 0}, {inf, 0}, one_at_zero},
-    {"i1e", bessel_i1e, {-inf, -0.0}, {inf, 0}, zero_itself},
+    {"i1e", bessel_i1e, {-inf, -0.0}, {inf, 0}, half_inwards},
     {"lgamma", lgamma, {{-0x1p23, -0x1p52}, inf}, {{0x1p122, 0x1p1015}, inf}, lgamma_exact},
     {"tgamma", tgamma, {{-0x1p23, -0x1p52}, nan}, {{36, 172}, inf}, tgamma_exact},
     {"digamma", digamma, {{-0x1p23, -0x1p52}, nan}, {inf, inf}, digamma_exact},
