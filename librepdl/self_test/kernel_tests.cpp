@@ -794,7 +794,8 @@ std::vector<group> structured_calls(const subject& what) {
     case ops::family::softmax:
       return of_format(row_calls(what.op), what);
     case ops::family::norm:
-      if (what.in == dtype::f64 && has(op.attrs, "correction")) return reduce_calls(what);  // statistics (plan::spreads_of)
+      if (what.in == dtype::f64 && has(op.attrs, "correction"))
+        return reduce_calls(what);  // statistics (plan::spreads_of)
       return in_other_formats(of_format(norm_calls(what.op), what), what);
     case ops::family::random:
       return random_calls(what);
