@@ -2040,7 +2040,7 @@ class Errors(Case):
                                  ("eval dot x.npy v.npy -o out.npy", "rank"), ("eval matmul x.npy x.npy -o out.npy", "3", "2"),
                                  ("eval conv2d half.npy half.npy -o out.npy", "f32", "f16"), ("eval add half.npy x.npy -o out.npy", "f16, as x", "f32"),
                                  ("eval add x.npy x.npy -o out.npy --attr alpha=1e300", "alpha", "2^200", "1e+300"),
-                                 ("eval leaky_relu x.npy -o out.npy --attr alpha=1", "slope", "'alpha'"), ("eval sum int.npy -o out.npy", "i64"),
+                                 ("eval leaky_relu x.npy -o out.npy --attr alpha=1", "slope", "'alpha'"), ("eval prod int.npy -o out.npy", "i64"),
                                  ("eval max empty.npy -o out.npy",), ("eval sum x.npy -o out.npy --attr axis=2", "axis"),
                                  ("eval sum x.npy -o out.npy --attr axis=0,0", "axis"), ("eval sum x.npy -o out.npy --attr axes=0", "'axes'"),
                                  ("eval sum x.npy -o out.npy --attr axis=one", "'one'"), ("eval sum x.npy -o out.npy --attr keepdim=maybe", "'maybe'"),

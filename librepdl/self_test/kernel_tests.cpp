@@ -477,8 +477,10 @@ std::vector<group> in_other_formats(std::vector<group> calls, const subject& wha
       bool has = false;
       for (std::size_t i = 0; i < c.in.size(); ++i) {
         const dtype before = c.in[i].type;
+        const std::vector<dtype>& types = op.in[i].types;
+        const bool takes_it = std::find(types.begin(), types.end(), what.in) != types.end();
         if (op.in[i].optional && c.in[i].shape.size() != 0) c.in[i].type = dtype::f32;
-        if (op.in[i].name.starts_with("running_") && op.in[i].types.size() > 1) c.in[i].type = what.in;
+        if (op.in[i].name.starts_with("running_") && takes_it) c.in[i].type = what.in;
         has = has || c.in[i].type != before;
       }
       if (has) mixed.push_back(c);
