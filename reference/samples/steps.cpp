@@ -2,8 +2,6 @@
 // or lr, beta1 = beta2 = 0 or 1/2, eps = 0, weight_decay = 0, step = 1 (adamw), the updates can be exact, and the
 // classes aim at them.
 
-#include <gmpxx.h>
-
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
@@ -123,16 +121,17 @@ std::vector<std::uint64_t> near_wide_quotients(double p) {
   std::vector<std::uint64_t> found;
   const number n = widen(dtype::f64, std::bit_cast<std::uint64_t>(1 - p));  // exact for the p that are aimed at
   if (n.kind != number_kind::finite || (n.significand & 1) == 0 || n.significand >> 52 != 1) return found;
-  const mpz_class y(static_cast<unsigned long>(n.significand)), scale = mpz_class(1) << 54;
-  mpz_class inverse;
-  mpz_invert(inverse.get_mpz_t(), scale.get_mpz_t(), y.get_mpz_t());
+  const std::uint64_t y = n.significand;
+  std::uint64_t inverse = 1;  // of 2^54, by halves modulo y
+  for (int i = 0; i < 54; ++i) inverse = (inverse + ((inverse & 1) != 0 ? y : 0)) / 2;
+  __extension__ typedef __int128 wide;
   for (int d = -60; d <= 60; ++d) {
-    mpz_class x = inverse * d % y;
-    if (x < 0) x += y;
-    const mpz_class q = (x * scale - d) / y;
-    if (mpz_sizeinbase(x.get_mpz_t(), 2) == 53 && mpz_sizeinbase(q.get_mpz_t(), 2) == 54 &&
-        mpz_odd_p(q.get_mpz_t()) != 0)
-      found.push_back(x.get_ui());
+    const auto rest =
+        static_cast<std::int64_t>(wide{static_cast<std::int64_t>(inverse)} * d % static_cast<std::int64_t>(y));
+    const std::uint64_t x = static_cast<std::uint64_t>(rest) + (rest < 0 ? y : 0);
+    const auto q =
+        static_cast<std::uint64_t>(((wide{static_cast<std::int64_t>(x)} << 54) - d) / static_cast<std::int64_t>(y));
+    if (x >> 52 == 1 && q >> 53 == 1 && (q & 1) != 0) found.push_back(x);
   }
   return found;
 }
