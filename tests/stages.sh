@@ -117,8 +117,15 @@ stage_verify() {
     printf '   all 2^32 inputs: certified for the code of this build (docs/certificates)\n' >&3
   fi
 }
-# Random whole calls of every operation, in every layout.
-stage_fuzz() { lines=2 show python3 tests/fuzz.py build/cpu/tools/repdl --processes "$jobs" --seconds "$1"; }
+# random_calls BUILD COUNT PART: whole calls of every operation, in every layout, drawn from a seed that is made of the
+# commit's tree: a commit makes the same calls whenever it is tested on as many cores, and another commit makes others. PART
+# keeps stages apart.
+random_calls() {
+  local tree
+  tree=$(git rev-parse 'HEAD^{tree}' 2>/dev/null || echo 00000000)
+  python3 tests/fuzz.py "$1/tools/repdl" --processes "$jobs" --count "$2" --seed $((0x${tree:0:8} * 1000 + $3))
+}
+stage_fuzz() { lines=2 show random_calls build/cpu "$1" "$2"; }
 stage_cli() {
   lines=1 show cmake -P tests/tristate_test.cmake
   show python3 tests/cli_test.py build/cpu/tools/repdl "$root"
@@ -157,9 +164,8 @@ stage_certificates() {
 # without what tests compute from headers alone, in code that is not instrumented; but with random calls of every operation.
 sanitized_tests() {
   lines=6 show unit_tests "$1/tests/repdl_tests" --test-suite-exclude='*values'
-  sanitized_fuzz "$1" 30
+  lines=1 show random_calls "$1" 24000 300
 }
-sanitized_fuzz() { lines=1 show python3 tests/fuzz.py "$1/tools/repdl" --processes "$jobs" --seconds "$2"; }
 # The kernels of all sets are the same templates, and what wider ones read under a mask no sanitizer sees: the baseline.
 stage_asan() {
   configure asan -DREPDL_INSTRUCTION_SETS=baseline -DREPDL_WERROR="$(werror)"
@@ -177,7 +183,7 @@ stage_tsan() {
   archer=$(find "/usr/lib/llvm-$(clang_major)/lib" -name libarcher.so -print -quit)
   export OMP_TOOL_LIBRARIES=$archer ARCHER_OPTIONS=verbose=1 OMP_NUM_THREADS=3
   export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=1 second_deadlock_stack=1"
-  sanitized_fuzz build/tsan-clang 20
+  lines=1 show random_calls build/tsan-clang 8000 400
   local ops
   ops=$(first_of_each_family)
   # shellcheck disable=SC2086
@@ -292,7 +298,7 @@ start_stages() {
     stop_without_build
     stage "unit tests" stage_unit
     stage "published cases" stage_cases
-    stage "fuzz" stage_fuzz 10
+    stage "fuzz" stage_fuzz 23000 100
     stage "generated documents" stage_docs
     stage "command line" stage_cli
   else
@@ -303,7 +309,7 @@ start_stages() {
     stage "instruction sets" stage_isa
     stage "certificates" stage_certificates
     stage "kernel symbols" stage_symbols
-    stage "fuzz" stage_fuzz 35
+    stage "fuzz" stage_fuzz 80000 200
     stage "demo" stage_demo
     stage "a CPU without AVX2" stage_old_cpu
     stage "without the oracle" stage_no_oracle

@@ -213,4 +213,22 @@ TEST_CASE("nll_loss: nothing, ignored samples, weights that add up to 0, infinit
   is(loss({1, 0}, {0}, {-1e-45f, 1}, reduction::mean), -1.0f, -1e-45f);
 }
 
+TEST_CASE("nll_loss_backward: the least and the greatest numbers as classes" * doctest::test_suite("")) {
+  // Whole rows in the hands of several threads: their parts begin within a row.
+  constexpr std::int64_t classes = 100001;
+  const std::vector<float> x(3 * classes);
+  const std::vector<std::int64_t> targets{INT64_MIN, classes - 1, INT64_MAX};
+  const std::vector<float> g{3, 5, 7};
+  std::vector<float> out(3 * classes, -1);
+  context ctx({.threads = 4});
+  nll_loss_backward(ctx, const_tensor_view(g), {x.data(), {3, classes}}, const_tensor_view(targets),
+                    {out.data(), {3, classes}}, {.reduction = reduction::none, .ignore_index = INT64_MIN});
+  for (std::int64_t i = 0; i < 2 * classes; ++i) {
+    if (out[static_cast<std::size_t>(i)] != (i == 2 * classes - 1 ? -5 : 0)) FAIL("gradient of element " << i);
+  }
+  for (std::int64_t i = 2 * classes; i < 3 * classes; ++i) {
+    if (!std::isnan(out[static_cast<std::size_t>(i)])) FAIL("gradient of element " << i);
+  }
+}
+
 TEST_SUITE_END();

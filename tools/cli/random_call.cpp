@@ -167,7 +167,6 @@ class maker {
     c_.formats.push_back(t);
   }
   std::string format() { return std::string(name_of(floats[w_.below(4)])); }
-  dtype narrow_format() { return floats[w_.below(3)]; }
   /// One that the first operand may have.
   dtype own_format() { return f_.in[0].types[w_.below(static_cast<std::uint32_t>(f_.in[0].types.size()))]; }
 
@@ -533,7 +532,7 @@ class maker {
     if (!max && w_.flip()) add("count_include_pad", w_.flip());
     if (one_in(3)) add("ceil_mode", w_.flip());
     if (!max && one_in(4)) add("divisor_override", any_of<std::int64_t>({0, 1, -1, 3, -4, 7, INT32_MAX, -INT32_MAX}));
-    const dtype type = narrow_format();
+    const dtype type = own_format();
     const geometry g = image_for(k, one_in(8) ? 60 : 12, k);
     add_input({n, c, g.h, g.w}, type);
     work_ = n * c * g.oh * g.ow * k.h * k.w;
@@ -549,7 +548,7 @@ class maker {
       w = ow * from_to(1, 5);
     }
     if (record_->proof == ops::proof_kind::select) h = std::max<std::int64_t>(h, 1);
-    add_input({n, c, h, w}, narrow_format());
+    add_input({n, c, h, w}, own_format());
     add("size", integers{oh, ow});
     work_ = n * c * (h + oh) * (w + ow);
   }
@@ -559,7 +558,7 @@ class maker {
     if (one_in(60)) (w_.flip() ? n : c) = 0;
     const std::int64_t most = one_in(6) ? 60 : 9;
     const integers image{from_to(1, most), from_to(1, most)}, size{from_to(one_in(20) ? 0 : 1, 20), from_to(1, 20)};
-    add_input({n, c, image[0], image[1]}, narrow_format());
+    add_input({n, c, image[0], image[1]}, own_format());
     add("size", size);
     const auto scale = [&](std::size_t axis) {
       if (one_in(8)) return any_of({0x1p-200, 0x1p200, 1.0, 2.0, 0.5, 1 + 0x1p-52, 1 - 0x1p-53});
@@ -614,7 +613,7 @@ class maker {
       add("ignore_index", any_of<std::int64_t>({-100, 0, 1, -1, INT64_MIN}));
     }
     if (has(f_.attrs, "label_smoothing") && w_.flip()) add("label_smoothing", any_of<double>({0.1, 0.25, 1, 0x1p-64}));
-    add_inputs(s, record_->family == ops::family::nll ? own_format() : dtype::f32);
+    add_inputs(s, own_format());
   }
 
   void norm() {
@@ -716,7 +715,7 @@ class maker {
     const std::int64_t most = replacement ? magnitude(12) : n;
     const std::int64_t samples = one_in(3) ? 1 : from_to(1, std::max<std::int64_t>(1, most));
     add_input(one_in(4) ? shape_list{std::max<std::int64_t>(1, n)} : shape_list{rows, std::max<std::int64_t>(1, n)},
-              floats[w_.below(3)]);
+              own_format());
     add("num_samples", samples);
     if (replacement || w_.flip()) add("replacement", replacement);
     generator();
@@ -729,7 +728,7 @@ class maker {
     const auto at = static_cast<std::size_t>(axis);
     add_axis(axis, x);
     if (one_in(4)) add("alpha", one_in(3) ? any_of({1.0, -1.0, 0.5, 0.0, -0x1p-7}) : real(true));
-    const dtype type = floats[w_.below(3)];
+    const dtype type = own_format();
     const std::int64_t slice = std::max<std::int64_t>(1, count_of(x) / std::max<std::int64_t>(1, x[at]));
     shape_list source = x;  // where x has no place there is no index in range
     source[at] = x[at] == 0 || one_in(20) ? 0 : one_in(3) ? magnitude(5) : std::max<std::int64_t>(1, count() / slice);
@@ -750,7 +749,7 @@ class maker {
     add("rows", rows);
     if (rows > 0 && one_in(2)) add("padding_idx", from_to(-rows, rows - 1));
     if (one_in(2)) add("scale_grad_by_freq", w_.flip());
-    const dtype type = floats[w_.below(3)];
+    const dtype type = own_format();
     shape_list g = indices;
     g.push_back(one_in(30) ? 0 : magnitude(one_in(4) ? 8 : 3));
     while (count_of(g) > 1 << 17 && g.back() > 1) g.back() /= 2;
@@ -869,7 +868,7 @@ class maker {
       const std::uint32_t u = w_.below(64);
       std::int64_t v = w_.below(static_cast<std::uint32_t>(classes_));
       if (u < 4) v = ignored;
-      if (u == 63) v = one_in(2) ? classes_ : -1;
+      if (u == 63) v = any_of<std::int64_t>({classes_, -1, INT64_MIN, INT64_MAX});
       t.set(i, static_cast<std::uint64_t>(v));
     }
     return t;

@@ -51,8 +51,10 @@ void gradient(const plan::nll_plan& p, int64_t first, int64_t last) noexcept {
       const num::nll_target kind = num::kind_of_target(target, p.ignore_index, p.classes);
       const T fill = kind == num::nll_target::absent ? nan : T{};
       for (int64_t k = 0; k < n; ++k) to[k * step] = fill;
-      const int64_t k = target - at.offset(2);
-      if (kind == num::nll_target::present && k >= 0 && k < n) to[k * step] = value(0, target);
+      if (kind == num::nll_target::present) {
+        const int64_t k = target - at.offset(2);
+        if (k >= 0 && k < n) to[k * step] = value(0, target);
+      }
     } else {
       for (int64_t k = 0; k < n; ++k) {
         const int64_t target = p.targets[at.offset(1) + k * target_step];
