@@ -87,7 +87,9 @@ constexpr int line_blocks = F::arity == 1 && sizeof(typename F::input) == 4 && !
                             : tentative_operation<F>                                            ? least_blocks<F>
                                                                                                 : 3;
 template <class F>
-constexpr int packs_per_line = F::arity == 1 && tests_16_bits<F> ? 4 : 2;
+constexpr int packs_per_line = sizeof(typename F::input) == 8      ? 1
+                               : F::arity == 1 && tests_16_bits<F> ? 4
+                                                                   : 2;
 template <class F>
 __global__ void __launch_bounds__(threads, line_blocks<F>)
     map_line(const operands<F> p, int most_rounds, counter* counters) {
