@@ -59,8 +59,8 @@ struct oracle {
   oracle_function f;
   other_format_function to = nullptr;  ///< of rows whose results are of any format
   extended (*exact)(dtype t, const std::uint64_t* in, const double* options) = nullptr;  ///< algebraic
-  approximation near = nullptr;  ///< one variable
-  outcome (*where)(dtype t, const std::uint64_t* in, const double* options) = nullptr;  ///< any other
+  approximation near = nullptr;                                                          ///< one variable
+  outcome (*where)(dtype t, const std::uint64_t* in, const double* options) = nullptr;   ///< any other
 };
 /// Throws std::logic_error where there is none.
 const oracle& oracle_of(std::string_view name);
