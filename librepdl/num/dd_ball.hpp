@@ -120,6 +120,28 @@ REPDL_HD double_word<R> sum(double_word<R> x, double_word<R> y) {
   const double_word<R> s = fast_two_sum(x.hi, y.hi);
   return {s.hi, s.lo + (x.lo + y.lo)};
 }
+// c + a b, |a b| <= |c| / 2 or c = 0: as `sum` of c and the product. With FMA c.hi - s is exact, and so is what the second one adds to it but for its own rounding.
+template <class R>
+REPDL_HD double_word<R> sum_of_product(double_word<R> c, R a, R b) {
+  if constexpr (has_fast_fma) {
+    const R s = math<R>::muladd(a, b, c.hi);
+    return {s, math<R>::muladd(a, b, c.hi - s) + c.lo};
+  } else {
+    const double_word<R> p = two_prod(a, b);
+    const double_word<R> s = fast_two_sum(c.hi, p.hi);
+    return {s.hi, s.lo + (c.lo + p.lo)};
+  }
+}
+template <class R>
+REPDL_HD double_word<R> sum_of_product(double_word<R> c, R a, double_word<R> b) {
+  const double_word<R> s = sum_of_product(c, a, b.hi);
+  return {s.hi, math<R>::muladd(a, b.lo, s.lo)};
+}
+template <class R>
+REPDL_HD double_word<R> sum_of_product(double_word<R> c, double_word<R> a, double_word<R> b) {
+  const double_word<R> s = sum_of_product(c, a.hi, b);
+  return {s.hi, math<R>::muladd(a.lo, b.hi, s.lo)};
+}
 template <class R>
 REPDL_HD double_word<R> normalised(double_word<R> a) {
   return fast_two_sum(a.hi, a.lo);
@@ -127,6 +149,21 @@ REPDL_HD double_word<R> normalised(double_word<R> a) {
 // a / b of normalised operands, normalised, within 64 u^2, by one division: i = RN(1 / b.hi), q = RN(a.hi i), off by 2 u and less than 3 u of
 // a.hi / b.hi; a.hi - q b.hi, of which only the last subtraction rounds (3 u^2), the rest of a and b (2 u, rounded twice: 10 u^2), times i
 // (2 u of 5 u), and what b.lo changes of that (5 u^2).
+//
+// The same of a number a, b.lo at most 2 u of b, not normalised: |lo| <= 3 u |hi|.
+template <class R>
+REPDL_HD double_word<R> ratio(R a, double_word<R> b) {
+  const R inverse = 1.0 / b.hi;
+  const R q = a * inverse;
+  R rest;
+  if constexpr (has_fast_fma) {
+    rest = math<R>::muladd(-q, b.hi, a);
+  } else {
+    const double_word<R> p = two_prod(q, b.hi);
+    rest = (a - p.hi) - p.lo;
+  }
+  return {q, math<R>::muladd(-q, b.lo, rest) * inverse};
+}
 template <class R>
 REPDL_HD double_word<R> ratio(double_word<R> a, double_word<R> b) {
   const R inverse = 1.0 / b.hi;
@@ -201,6 +238,15 @@ REPDL_HD decided_lanes<R> round_ball(const dd_ball<R>& a) {
   const R high = a.hi + high_end;
   const mask_of<R> exact = (a.error == 0) & (a.lo == a.lo);
   return {a.hi, static_cast<mask_of<R>>(((low == high) | exact) & (a.hi != 0))};
+}
+
+// RN of every number within `bound` hi of hi + lo, |lo| <= 2^-45 |hi|, if that is one value other than 0. bound is at least 2^-80, and has room for 2^-97 hi: the
+// roundings of both sums with lo, and without FMA of the product.
+template <class R>
+REPDL_HD decided_lanes<R> round_within(double_word<R> a, double bound) {
+  const R low = a.hi + math<R>::muladd(a.hi, math<R>::all(-bound), a.lo);
+  const R high = a.hi + math<R>::muladd(a.hi, math<R>::all(bound), a.lo);
+  return {low, low == high};
 }
 
 // 2^k for a whole number k, |k| <= 1000.

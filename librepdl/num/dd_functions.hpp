@@ -68,8 +68,7 @@ struct looked_up_power {
 template <class R>
 REPDL_HD looked_up_power<R> look_up_power(R n, decltype(math<R>::to_bits(R{})) bits) {
   const auto i = (bits + 128) & 255;
-  const exponential_columns& table = exponential_on_host;
-  return {{math<R>::look_up(table.hi, i), math<R>::look_up(table.lo, i)},
+  return {math<R>::look_up(exponential_on_host.row, i).two(0),
           nearest(math<R>::muladd(n, math<R>::all(0x1p-8), math<R>::all(0x1p-10)))};
 }
 
@@ -280,7 +279,7 @@ struct reduced_logarithm {
 template <class R>
 REPDL_HD reduced_logarithm<R> reduce_logarithm(double_word<R> x) {
   constexpr std::uint64_t least =
-      uses_tables ? logarithm_columns::first_bits : 0x3fe6a09e667f3bcd;  // m's; that of sqrt(1/2)
+      uses_tables ? logarithm_rows::first_bits : 0x3fe6a09e667f3bcd;  // m's; that of sqrt(1/2)
   constexpr std::uint64_t one = std::uint64_t{1023} << 52;
   const auto bits = math<R>::to_bits(x.hi);
   const auto biased = (bits + (one - least)) >> 52;  // k + 1023
@@ -290,12 +289,13 @@ REPDL_HD reduced_logarithm<R> reduce_logarithm(double_word<R> x) {
   const R low = 0.5 * (x.lo * math<R>::from_bits((2047 - biased) << 52));
   if constexpr (uses_tables) {
     const auto i = ((bits_of_m - least) >> 44) & 255;
-    const logarithm_columns& table = logarithm_on_host;
-    const R c = math<R>::look_up(table.inverse, i);
+    const auto row = math<R>::look_up(logarithm_on_host.row, i);
+    const double_word<R> first = row.two(0), second = row.two(2);
+    const R c = first.hi;
     const double_word<R> p = two_prod(m, c);
     return {fast_two_sum(p.hi - 1.0, math<R>::muladd(low, c, p.lo)),
             k,
-            {math<R>::look_up(table.hi, i), math<R>::look_up(table.lo, i)}};
+            {first.lo, second.hi}};
   } else {
     return {fast_two_sum(m - 1.0, low), k, all_of<R>(dd{0, 0})};
   }
@@ -462,9 +462,47 @@ REPDL_HD double_word<R> arctangent_of_small(double_word<R> t) {
   p = sum(all_of<R>(negative(dd_odd_inverse<1>())), product(w, p));
   return normalised(sum(t, product(t, product(w, p))));
 }
+// arctan(n / d), 0 <= n <= d, 1 <= d < 2, by a table: within 2^-71 of itself where it is not below 2^-400, |lo| <= 8 u |hi|.
+//
+// The angle is arctan c + arctan t, c = i/16, i <= 15, t = (n - c d) / (d + c n).
+//   i is what 16 n r - 0.02 is rounded to, at most 15; r d = 1 + T_3(2 d - 3) / 99 is within 1/99 of 1 (Chebyshev's T_3, T_3(-3) = -99). So n/d is between
+//     (i - 0.48) / 16.17 (0 of i = 0) and (i + 0.52) / 15.83, and |t| < 0.0335 < 2^-4.89; of i = 0 t = n/d, else |t| < 0.95 arctan(n/d).
+//   n - c d is exact: of i > 0 n/d > 1/32 >= c/2, so that it is less than n. n < 2^-4 has i = 1: a multiple of 2^-57 below 2^-4. Else it is a multiple of 2^-56 that
+//     is less than 0.04 d < 2^-3.
+//   d + c n is exact in two numbers, for c n is a multiple of 2^-61. Without FMA, the low one is rounded: 2 u^2.
+//   t as in `ratio`, |t.lo| <= 3 u |t|.
+// arctan t = t - t w (1/3 - w q), q = 1/5 - w/7 + ... - w^5/15, w = t^2 < 2^-9.78; relative to t:
+//   left out: w^8/17 and more                                                         < 2^-82
+//   w^2 q: in binary64, 3.3 u, and w.hi for w, 7 u, of w^2/5                          < 2^-71.4
+// and the steps in double-double add less than 2^-96.
+template <class R>
+REPDL_HD double_word<R> arctangent_by_table(R n, R d) {
+  const R r = math<R>::muladd(d, math<R>::muladd(d, math<R>::all(32.0 / 99), math<R>::all(-144.0 / 99)),
+                              math<R>::all(210.0 / 99));
+  const R about = math<R>::muladd(16.0 * n, r, math<R>::all(-0.02));
+  const R shifted = (about < 15 ? about : math<R>::all(15)) + 0x1.8p52;
+  const R c = 0.0625 * (shifted - 0x1.8p52);
+  const double_word<R> angle = math<R>::look_up(arctangent_on_host.row, math<R>::to_bits(shifted) & 15).two(0);
+  const double_word<R> divisor = sum_of_product(double_word<R>{d, math<R>::all(0)}, c, n);
+  R rest;
+  if constexpr (has_fast_fma) {
+    rest = math<R>::muladd(-c, d, n);
+  } else {
+    const double_word<R> p = two_prod(c, d);
+    rest = (n - p.hi) - p.lo;
+  }
+  const double_word<R> t = ratio(rest, divisor);
+  const double_word<R> w = square(t);
+  const R q = horner(w.hi, 1.0 / 5, -1.0 / 7, 1.0 / 9, -1.0 / 11, 1.0 / 13, -1.0 / 15);
+  const double_word<R> p = sum_of_product(all_of<R>(negative(dd_odd_inverse<1>())), w.hi, q);
+  const double_word<R> z = product(t, product(w, p));
+  const double_word<R> s = fast_two_sum(angle.hi, t.hi);
+  const double_word<R> y = fast_two_sum(s.hi, z.hi);
+  return {y.hi, y.lo + (s.lo + ((angle.lo + t.lo) + z.lo))};
+}
 // arctan(n / d) for numbers 0 < n <= d, both in [2^-400, 2^400], n/d >= 2^-400.
 //
-// arctan(n/d) = arctan c + arctan t, t = (n - c d) / (d + c n), of c = 0, 1/4, 1/2, 13/16 the one with |t| <= 0.13: n/d <= 0.123 and 0: t <=
+// With a table, 1 <= d < 2. Without: arctan(n/d) = arctan c + arctan t, t = (n - c d) / (d + c n), of c = 0, 1/4, 1/2, 13/16 the one with |t| <= 0.13: n/d <= 0.123 and 0: t <=
 // 0.123; <= 0.37 and 1/4: t in [-0.1232, 0.1099]; <= 0.645 and 1/2: t in [-0.1098, 0.1097]; <= 1 and 13/16: t in [-0.1099, 0.1035]. Products
 // with c are exact (two_prod), sums double-doubles within 2 u^2. w = t^2 < 0.0152: t (1 - w (1/3 - w (1/5 - ...))), with 13 terms; beside 1:
 //   left out: w^13/27 and more                                                        < 2^-83
@@ -472,6 +510,11 @@ REPDL_HD double_word<R> arctangent_of_small(double_word<R> t) {
 // |t| <= arctan(n/d) 1.01 in all four cases: 2^-77.5 of the sum.
 template <class R>
 REPDL_HD dd_ball<R> arctangent(R n, R d) {
+  if constexpr (uses_tables) {
+    const double_word<R> z = normalised(arctangent_by_table(n, d));
+    const mask_of<R> known = (n <= d) & (n >= 0x1p-400) & (d >= 1) & (d < 2);
+    return {z.hi, z.lo, known ? 0x1p-71 * z.hi : math<R>::all(infinity)};
+  }
   const mask_of<R> beyond_0 = n > 0.123 * d, beyond_1 = n > 0.37 * d, beyond_2 = n > 0.645 * d;
   const auto choose = [&](double c0, double c1, double c2, double c3) -> R {
     const R upper = beyond_2 ? math<R>::all(c3) : math<R>::all(c2);
