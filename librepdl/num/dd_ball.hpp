@@ -272,7 +272,7 @@ template <class R>
 REPDL_HD decided_lanes<R> round_scaled(const dd_ball<R>& a, R k) {
   if constexpr (!on_device) {
     const mask_of<R> normal = (k >= -1000) & (k <= 970);
-    if (!math<R>::any(normal == 0)) return round_normal(a, k);
+    if (math<R>::every(normal)) return round_normal(a, k);
   }
   const R p = -1022 - k;
   const R least = p < -2 ? math<R>::all(0) : power_of(p);
@@ -287,6 +287,20 @@ REPDL_HD decided_lanes<R> round_scaled(const dd_ball<R>& a, R k) {
   const R high = start + (middle + e);
   const R half = (0.5 * k + 0x1.8p52) - 0x1.8p52;
   return {((low - c) * power_of(half)) * power_of(k - half), low == high};
+}
+
+// The same of every number within `bound` hi of hi + lo, as in round_within.
+template <class R>
+REPDL_HD decided_lanes<R> round_scaled_within(double_word<R> a, double bound, R k) {
+  if constexpr (!on_device) {
+    const mask_of<R> normal = (k >= -1000) & (k <= 970);
+    if (math<R>::every(normal)) {
+      const decided_lanes<R> r = round_within(a, bound);
+      return {r.value * power_of(k), r.decided};
+    }
+  }
+  const double_word<R> z = normalised(a);
+  return round_scaled(dd_ball<R>{z.hi, z.lo, bound * z.hi}, k);
 }
 
 // ------------------------------------------------------------------------------------------ exact quotients and zeros

@@ -293,9 +293,7 @@ REPDL_HD reduced_logarithm<R> reduce_logarithm(double_word<R> x) {
     const double_word<R> first = row.two(0), second = row.two(2);
     const R c = first.hi;
     const double_word<R> p = two_prod(m, c);
-    return {fast_two_sum(p.hi - 1.0, math<R>::muladd(low, c, p.lo)),
-            k,
-            {first.lo, second.hi}};
+    return {fast_two_sum(p.hi - 1.0, math<R>::muladd(low, c, p.lo)), k, {first.lo, second.hi}};
   } else {
     return {fast_two_sum(m - 1.0, low), k, all_of<R>(dd{0, 0})};
   }
@@ -337,9 +335,9 @@ REPDL_HD dd_ball<R> join_logarithm(const reduced_logarithm<R>& a) {
     const double_word<R> w = square(a.f);
     if constexpr (Precise) {
       const R q = horner(a.f.hi, 1.0 / 5, -1.0 / 6, 1.0 / 7, -1.0 / 8, 1.0 / 9, -1.0 / 10);
-      double_word<R> t = sum(all_of<R>(dd{-0.25, 0}), a.f.hi * q);
-      t = sum(all_of<R>(dd_odd_inverse<1>()), product(a.f, t));
-      t = sum(all_of<R>(dd{-0.5, 0}), product(a.f, t));
+      double_word<R> t = sum_of_product(all_of<R>(dd{-0.25, 0}), a.f.hi, q);
+      t = sum_of_product(all_of<R>(dd_odd_inverse<1>()), a.f, t);
+      t = sum_of_product(all_of<R>(dd{-0.5, 0}), a.f, t);
       const double_word<R> y = sum(a.f, product(w, t));
       const double_word<R> z = fast_two_sum(s, y.hi);
       const double_word<R> r = fast_two_sum(z.hi, z.lo + (rest + y.lo));
@@ -430,10 +428,10 @@ REPDL_HD dd_ball<R> circular(const reduced_angle<R>& a, bool sine) {
     return {odd ? math<R>::all(of_sin.hi) : math<R>::all(of_cos.hi),
             odd ? math<R>::all(of_sin.lo) : math<R>::all(of_cos.lo)};
   };
-  double_word<R> p = sum(choose(dd_inverse_factorial<9>(), dd_inverse_factorial<8>()), w.hi * q);
-  p = sum(choose(negative(dd_inverse_factorial<7>()), negative(dd_inverse_factorial<6>())), product(w, p));
-  p = sum(choose(dd_inverse_factorial<5>(), dd_inverse_factorial<4>()), product(w, p));
-  p = sum(choose(negative(dd_inverse_factorial<3>()), negative(dd_inverse_factorial<2>())), product(w, p));
+  double_word<R> p = sum_of_product(choose(dd_inverse_factorial<9>(), dd_inverse_factorial<8>()), w.hi, q);
+  p = sum_of_product(choose(negative(dd_inverse_factorial<7>()), negative(dd_inverse_factorial<6>())), w, p);
+  p = sum_of_product(choose(dd_inverse_factorial<5>(), dd_inverse_factorial<4>()), w, p);
+  p = sum_of_product(choose(negative(dd_inverse_factorial<3>()), negative(dd_inverse_factorial<2>())), w, p);
   const double_word<R> first{odd ? a.r.hi : math<R>::all(1), odd ? a.r.lo : math<R>::all(0)};
   const double_word<R> z = normalised(sum(first, product(first, product(w, p))));
   const auto flip = (quadrant << 62) & (std::uint64_t{1} << 63);

@@ -41,7 +41,7 @@ struct math<double> {
   REPDL_HD static row look_up(const double (&table)[Rows][Columns], std::uint64_t at) {
     return {table[at]};
   }
-  REPDL_HD static bool any(bool of) { return of; }
+  REPDL_HD static bool every(bool of) { return of; }
 };
 
 // |a|

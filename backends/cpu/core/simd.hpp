@@ -152,16 +152,16 @@ template <class To, class From>
 }
 #endif
 
-// True if the mask of a lane is set.
-[[gnu::always_inline]] inline bool any(i64v mask) {
+// True if every lane's mask is set.
+[[gnu::always_inline]] inline bool every(i64v mask) {
 #if defined(__AVX512F__)
-  return _mm512_test_epi64_mask(as<__m512i>(mask), as<__m512i>(mask)) != 0;
+  return _mm512_testn_epi64_mask(as<__m512i>(mask), as<__m512i>(mask)) == 0;
 #elif defined(__AVX__)
-  return _mm256_testz_si256(as<__m256i>(mask), as<__m256i>(mask)) == 0;
+  return _mm256_movemask_pd(as<__m256d>(mask)) == 15;
 #elif defined(__SSE2__)
-  return _mm_movemask_pd(as<__m128d>(mask)) != 0;
+  return _mm_movemask_pd(as<__m128d>(mask)) == 3;
 #else
-  return (mask[0] | mask[1]) != 0;
+  return (mask[0] & mask[1]) != 0;
 #endif
 }
 
@@ -242,7 +242,14 @@ template <int... Lane>
 template <int Rows, int Columns>
 class rows_of {
  public:
-  [[gnu::always_inline]] rows_of(const double (&table)[Rows][Columns], u64v at) : table_(table) { store(at_, at); }
+  [[gnu::always_inline]] rows_of(const double (&table)[Rows][Columns], u64v at) : table_(table) {
+#if defined(__SSE2__) && !defined(__AVX__)
+    at_[0] = static_cast<std::uint64_t>(_mm_extract_epi16(as<__m128i>(at), 0));
+    at_[1] = static_cast<std::uint64_t>(_mm_extract_epi16(as<__m128i>(at), 4));
+#else
+    store(at_, at);
+#endif
+  }
   [[gnu::always_inline]] num::double_word<f64v> two(int first) const {
     using pair = vec<double, 2>;
     const auto of = [&](int lane) { return load<pair>(&table_[at_[lane]][first]); };
@@ -310,7 +317,7 @@ struct math<cpu::REPDL_ISA::f64v> {
   [[gnu::always_inline]] static auto look_up(const double (&table)[Rows][Columns], bits at) {
     return cpu::REPDL_ISA::rows_of<Rows, Columns>(table, at);
   }
-  [[gnu::always_inline]] static bool any(cpu::REPDL_ISA::i64v mask) { return cpu::REPDL_ISA::any(mask); }
+  [[gnu::always_inline]] static bool every(cpu::REPDL_ISA::i64v mask) { return cpu::REPDL_ISA::every(mask); }
 };
 
 }  // namespace REPDL_ISA
