@@ -240,8 +240,8 @@ REPDL_HD decided_lanes<R> round_ball(const dd_ball<R>& a) {
   return {a.hi, static_cast<mask_of<R>>(((low == high) | exact) & (a.hi != 0))};
 }
 
-// RN of every number within `bound` hi of hi + lo, |lo| <= 2^-45 |hi|, if that is one value other than 0. bound is at least 2^-80, and has room for 2^-97 hi: the
-// roundings of both sums with lo, and without FMA of the product.
+// RN of every number within `bound` hi of hi + lo, |lo| <= 2^-19 |hi|, if that is one value other than 0. `bound` has room for what the sum with lo rounds, 2^-52 of lo,
+// and without FMA the product, 2^-53 of itself.
 template <class R>
 REPDL_HD decided_lanes<R> round_within(double_word<R> a, double bound) {
   const R low = a.hi + math<R>::muladd(a.hi, math<R>::all(-bound), a.lo);

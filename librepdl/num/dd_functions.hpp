@@ -358,6 +358,43 @@ REPDL_HD dd_ball<R> join_logarithm(const reduced_logarithm<R>& a) {
     return {z.hi, z.lo, (Precise ? 0x1p-83 : 0x1p-72) * magnitude_of(z.hi)};
   }
 }
+// ln(2^e x), x a normal number, e a whole one, |e| <= 54, 2^e x != 1, by a short table: within 2^-67 of itself, |lo| <= 2^-36 |hi|.
+//
+// x = 2^k m, m in [0.7071, 1.4143); and with k + e for k, k ln 2 - ln c + ln(1 + f), c = j/16, f = m c - 1. j is what 16 r is rounded to; m r is within 0.0102 of 1,
+// being 1 + T_3(2 sqrt(8) m - 3) / 99 (Chebyshev's T_3, T_3(-3) = -99) with rounded coefficients. So |f| <= 0.0102 + m/32 < 0.055 < 1/16, and f is exact, by FMA: a
+// multiple of 2^-57. s = k ln2_parts[0] - ln c, without the rest of ln c, is exact, and 0 or more than |f|. The rest errs by 2^-93, as that of join_logarithm.
+//   ln(1 + f) = f + f^2 (-1/2 + f (1/3 + f q)), q = -1/4 + f/5 - ... + f^11/15
+//     left out: f^16/16 and more                                                      f^16/16
+//     f^4 q in binary64: the last sum 1.06 u, what is added there, below 1/20, 3 u    1.3 u f^4/4
+//   of the result, where k = 0 (reference/gen/dd_tables.py)                           < 2^-67.2
+//   elsewhere, of 0.34 at least                                                       < 2^-68
+template <class R>
+requires has_fast_fma REPDL_HD double_word<R> logarithm_by_short_table(R x, R e) {
+  constexpr std::uint64_t least = 0x3fe6a09e667f3bcd, one = std::uint64_t{1023} << 52;  // of sqrt(1/2), of 1
+  const auto bits = math<R>::to_bits(x);
+  const auto biased = (bits + (one - least)) >> 52;  // k + 1023
+  const R k = (math<R>::from_bits(biased | 0x4330000000000000) - (0x1p52 + 1023)) + e;
+  const R m = math<R>::from_bits(bits - (biased << 52) + one);
+  const R r =
+      math<R>::muladd(m, math<R>::muladd(m, math<R>::all(14.628), math<R>::all(-46.545)), math<R>::all(47.9975));
+  const R shifted = r + 0x1.8p52;
+  const R c = 0.0625 * (shifted - 0x1.8p52);
+  const double_word<R> row = math<R>::look_up(short_logarithm_on_host.row, math<R>::to_bits(shifted) & 15).two(0);
+  const R f = math<R>::muladd(m, c, math<R>::all(-1));
+  const R s = math<R>::muladd(k, math<R>::all(ln2_parts[0]), row.hi);
+  const R rest =
+      math<R>::muladd(k, math<R>::all(dd_ln2.hi - ln2_parts[0]), math<R>::muladd(k, math<R>::all(dd_ln2.lo), row.lo));
+  const double_word<R> w = two_prod(f, f);
+  const R even = horner(w.hi, -1.0 / 6, -1.0 / 8, -1.0 / 10, -1.0 / 12, -1.0 / 14);
+  const R odd = horner(w.hi, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15);
+  const R q = math<R>::muladd(f, odd, w.hi * even) - 0.25;
+  double_word<R> p = sum_of_product(all_of<R>(dd_odd_inverse<1>()), f, q);
+  p = sum_of_product(all_of<R>(dd{-0.5, 0}), f, p);
+  const double_word<R> z = product(w, p);
+  const double_word<R> y = fast_two_sum(s, f);
+  const double_word<R> t = fast_two_sum(y.hi, z.hi);
+  return {t.hi, t.lo + ((y.lo + z.lo) + rest)};
+}
 // row + ln(1 + f)
 template <class R>
 REPDL_HD dd_ball<R> logarithm_without_power(reduced_logarithm<R> a) {

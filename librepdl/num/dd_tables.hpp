@@ -22,6 +22,11 @@ struct arctangent_rows {
   alignas(16) double row[16][2];
 };
 
+// hi, lo, in row j modulo 16: -ln(j/16) = hi + lo, 8 <= j < 24, hi a multiple of 2^-42; 0 in row 0
+struct short_logarithm_rows {
+  alignas(16) double row[16][2];
+};
+
 // clang-format off
 inline constexpr exponential_rows exponential_on_host = {{
     {0x1.6a09e667f3bcdp-1, -0x1.bdd3413b26456p-55}, {0x1.6b052fa75173ep-1, 0x1.a38f52c9a9d0ep-57},
@@ -418,6 +423,15 @@ inline constexpr arctangent_rows arctangent_on_host = {{
     {0x1.1e00babdefeb4p-1, -0x1.928df287a668fp-58}, {0x1.345f01cce37bbp-1, 0x1.1021137c71102p-55},
     {0x1.4978fa3269ee1p-1, 0x1.2419a87f2a458p-56}, {0x1.5d58987169b18p-1, 0x1.0028e4bc5e7cap-57},
     {0x1.700a7c5784634p-1, -0x1.8c34d25aadef6p-56}, {0x1.819d0b7158a4dp-1, -0x1.bf76229d3b917p-56}}};
+inline constexpr short_logarithm_rows short_logarithm_on_host = {{
+    {0, 0}, {-0x1.f0a30c0118000p-5, 0x1.d599e83368e91p-45},
+    {-0x1.e27076e2b0000p-4, 0x1.a342c2af0003cp-45}, {-0x1.5ff3070a7a000p-3, 0x1.8586f183bebf2p-44},
+    {-0x1.c8ff7c79aa000p-3, 0x1.7794f689f8434p-45}, {-0x1.1675cababa000p-2, -0x1.8380e731f55c4p-44},
+    {-0x1.4618bc21c6000p-2, 0x1.3d82f484c84ccp-46}, {-0x1.739d7f6bbd000p-2, -0x1.a7389314feb50p-52},
+    {0x1.62e42fefa3800p-1, 0x1.ef35793c76730p-45}, {0x1.269621134d800p-1, 0x1.c93c1df5bb3b6p-44},
+    {0x1.e148a1a272000p-2, 0x1.b36537e3375b2p-44}, {0x1.7fafa3bd81000p-2, 0x1.46fb79bf6d4cbp-44},
+    {0x1.269621134e000p-2, -0x1.1b61f10522625p-44}, {0x1.a93ed3c8ae000p-3, -0x1.8724350562169p-45},
+    {0x1.1178e8227e000p-3, 0x1.1ef78ce2d07f2p-45}, {0x1.08598b59e4000p-4, -0x1.7e5dd7009902cp-46}}};
 // clang-format on
 
 }  // namespace REPDL_ISA

@@ -2,6 +2,7 @@
 # Writes librepdl/num/dd_tables.hpp: what e^x, ln x and arctan in double-double are looked up in.
 #
 #   python3 reference/gen/dd_tables.py > librepdl/num/dd_tables.hpp
+import math
 from fractions import Fraction
 from math import isqrt
 
@@ -85,6 +86,31 @@ angles = [Fraction(round(arctan(Fraction(i, 16)) * 2**350), 2**350) for i in ran
 angle_hi = [float(a) for a in angles]
 angle_lo = [float(a - Fraction(h)) for a, h in zip(angles, angle_hi)]
 
+# -ln c, c = j/16, j = 16, ..., 23 and 8, ..., 15: in row j modulo 16.
+sixteenths = [-log(Fraction(j + 16 if j < 8 else j, 16)) for j in range(16)]
+sixteenth_hi = [Fraction(round(v * 2 ** 42), 2 ** 42) for v in sixteenths]
+sixteenth_lo = [float(v - h) for v, h in zip(sixteenths, sixteenth_hi)]
+sixteenth_hi = [float(h) for h in sixteenth_hi]
+
+
+def short_logarithm_error():
+    """The bound of logarithm_by_short_table (librepdl/num/dd_functions.hpp), where k = 0, but for what double-doubles lose: the largest, over 2^10 pieces of the numbers m of
+    each c, of (1.3 u f^4 / 4 + |f|^16 / 16) / |ln m|, f = m c - 1. |ln m| >= 0.97 |f| where c = 1."""
+    worst = 0.0
+    for j in range(11, 24):
+        low = max(16 / (j + 0.5) * (1 - 0.0102), 0.7071)
+        high = min(16 / (j - 0.5) * (1 + 0.0102), 1.4143)
+        for i in range(1024):
+            ends = [low + (high - low) * k / 1024 for k in (i, i + 1)]
+            f = max(abs(m * j / 16 - 1) for m in ends)
+            assert f < 0.055
+            least = 0.97 * f if j == 16 else min(abs(math.log(m)) for m in ends)
+            worst = max(worst, (1.3 * 2**-53 * f**4 / 4 + f**16 / 16) / least)
+    return worst
+
+
+assert short_logarithm_error() < 2**-67.2
+
 print(
     f"""// Made by reference/gen/dd_tables.py; do not edit.
 #pragma once
@@ -110,10 +136,16 @@ struct arctangent_rows {{
   alignas(16) double row[16][2];
 }};
 
+// hi, lo, in row j modulo 16: -ln(j/16) = hi + lo, 8 <= j < 24, hi a multiple of 2^-42; 0 in row 0
+struct short_logarithm_rows {{
+  alignas(16) double row[16][2];
+}};
+
 // clang-format off
 inline constexpr exponential_rows exponential_on_host = {{{rows(exp_hi, exp_lo)}}};
 inline constexpr logarithm_rows logarithm_on_host = {{{rows(inverse, log_hi, log_lo, [0.0] * 256)}}};
 inline constexpr arctangent_rows arctangent_on_host = {{{rows(angle_hi, angle_lo)}}};
+inline constexpr short_logarithm_rows short_logarithm_on_host = {{{rows(sixteenth_hi, sixteenth_lo)}}};
 // clang-format on
 
 }}  // namespace REPDL_ISA
