@@ -120,6 +120,16 @@ REPDL_HD double_word<R> sum(double_word<R> x, double_word<R> y) {
   const double_word<R> s = fast_two_sum(x.hi, y.hi);
   return {s.hi, s.lo + (x.lo + y.lo)};
 }
+// a b + c where that is a number of binary64, and c + RN(a b), too.
+template <class R>
+REPDL_HD R exact_muladd(R a, R b, R c) {
+  if constexpr (has_fast_fma) {
+    return math<R>::muladd(a, b, c);
+  } else {
+    const double_word<R> p = two_prod(a, b);
+    return (c + p.hi) + p.lo;
+  }
+}
 // c + a b, |a b| <= |c| / 2 or c = 0: as `sum` of c and the product. With FMA c.hi - s is exact, and so is what the second one adds to it but for its own rounding.
 template <class R>
 REPDL_HD double_word<R> sum_of_product(double_word<R> c, R a, R b) {
@@ -155,13 +165,7 @@ template <class R>
 REPDL_HD double_word<R> ratio(R a, double_word<R> b) {
   const R inverse = 1.0 / b.hi;
   const R q = a * inverse;
-  R rest;
-  if constexpr (has_fast_fma) {
-    rest = math<R>::muladd(-q, b.hi, a);
-  } else {
-    const double_word<R> p = two_prod(q, b.hi);
-    rest = (a - p.hi) - p.lo;
-  }
+  const R rest = exact_muladd(-q, b.hi, a);
   return {q, math<R>::muladd(-q, b.lo, rest) * inverse};
 }
 template <class R>
@@ -243,9 +247,9 @@ REPDL_HD decided_lanes<R> round_ball(const dd_ball<R>& a) {
 // RN of every number within `bound` hi of hi + lo, |lo| <= 2^-19 |hi|, if that is one value other than 0. `bound` has room for what the sum with lo rounds, 2^-52 of lo,
 // and without FMA the product, 2^-53 of itself.
 template <class R>
-REPDL_HD decided_lanes<R> round_within(double_word<R> a, double bound) {
-  const R low = a.hi + math<R>::muladd(a.hi, math<R>::all(-bound), a.lo);
-  const R high = a.hi + math<R>::muladd(a.hi, math<R>::all(bound), a.lo);
+REPDL_HD decided_lanes<R> round_within(double_word<R> a, R bound) {
+  const R low = a.hi + math<R>::muladd(a.hi, -bound, a.lo);
+  const R high = a.hi + math<R>::muladd(a.hi, bound, a.lo);
   return {low, low == high};
 }
 
@@ -295,7 +299,7 @@ REPDL_HD decided_lanes<R> round_scaled_within(double_word<R> a, double bound, R 
   if constexpr (!on_device) {
     const mask_of<R> normal = (k >= -1000) & (k <= 970);
     if (math<R>::every(normal)) {
-      const decided_lanes<R> r = round_within(a, bound);
+      const decided_lanes<R> r = round_within(a, math<R>::all(bound));
       return {r.value * power_of(k), r.decided};
     }
   }

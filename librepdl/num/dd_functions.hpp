@@ -358,18 +358,24 @@ REPDL_HD dd_ball<R> join_logarithm(const reduced_logarithm<R>& a) {
     return {z.hi, z.lo, (Precise ? 0x1p-83 : 0x1p-72) * magnitude_of(z.hi)};
   }
 }
-// ln(2^e x), x a normal number, e a whole one, |e| <= 54, 2^e x != 1, by a short table: within 2^-67 of itself, |lo| <= 2^-36 |hi|.
+// ln(2^e x), x a normal number, e a whole one, |e| <= 54, 2^e x != 1, by a short table: within `error` of itself, 2^-66.8 at most. |value.lo| <= 2^-36 |value.hi|.
 //
 // x = 2^k m, m in [0.7071, 1.4143); and with k + e for k, k ln 2 - ln c + ln(1 + f), c = j/16, f = m c - 1. j is what 16 r is rounded to; m r is within 0.0102 of 1,
-// being 1 + T_3(2 sqrt(8) m - 3) / 99 (Chebyshev's T_3, T_3(-3) = -99) with rounded coefficients. So |f| <= 0.0102 + m/32 < 0.055 < 1/16, and f is exact, by FMA: a
-// multiple of 2^-57. s = k ln2_parts[0] - ln c, without the rest of ln c, is exact, and 0 or more than |f|. The rest errs by 2^-93, as that of join_logarithm.
+// being 1 + T_3(2 sqrt(8) m - 3) / 99 (Chebyshev's T_3, T_3(-3) = -99) with rounded coefficients. So |f| <= 0.0102 + m/32 < 0.055 < 1/16, and f is exact: a multiple of
+// 2^-57. s = k ln2_parts[0] - ln c, without the rest of ln c, is exact, and 0 or more than |f|.
 //   ln(1 + f) = f + f^2 (-1/2 + f (1/3 + f q)), q = -1/4 + f/5 - ... + f^11/15
 //     left out: f^16/16 and more                                                      f^16/16
 //     f^4 q in binary64: the last sum 1.06 u, what is added there, below 1/20, 3 u    1.3 u f^4/4
-//   of the result, where k = 0 (reference/gen/dd_tables.py)                           < 2^-67.2
-//   elsewhere, of 0.34 at least                                                       < 2^-68
+//   of the result, where k = 0 (reference/gen/dd_tables.py)                           < 0.03 u f^2
+//   elsewhere, of 0.34 at least, |f| < 0.055                                          < 0.004 u f^2
+// The rests of ln 2 and ln c, as those of join_logarithm, and double-doubles err by less than 2^-88 of the result: 2^-82 has room for them.
 template <class R>
-requires has_fast_fma REPDL_HD double_word<R> logarithm_by_short_table(R x, R e) {
+struct short_logarithm {
+  double_word<R> value;
+  R error;  // relative
+};
+template <class R>
+REPDL_HD short_logarithm<R> logarithm_by_short_table(R x, R e) {
   constexpr std::uint64_t least = 0x3fe6a09e667f3bcd, one = std::uint64_t{1023} << 52;  // of sqrt(1/2), of 1
   const auto bits = math<R>::to_bits(x);
   const auto biased = (bits + (one - least)) >> 52;  // k + 1023
@@ -380,7 +386,7 @@ requires has_fast_fma REPDL_HD double_word<R> logarithm_by_short_table(R x, R e)
   const R shifted = r + 0x1.8p52;
   const R c = 0.0625 * (shifted - 0x1.8p52);
   const double_word<R> row = math<R>::look_up(short_logarithm_on_host.row, math<R>::to_bits(shifted) & 15).two(0);
-  const R f = math<R>::muladd(m, c, math<R>::all(-1));
+  const R f = exact_muladd(m, c, math<R>::all(-1));
   const R s = math<R>::muladd(k, math<R>::all(ln2_parts[0]), row.hi);
   const R rest =
       math<R>::muladd(k, math<R>::all(dd_ln2.hi - ln2_parts[0]), math<R>::muladd(k, math<R>::all(dd_ln2.lo), row.lo));
@@ -393,7 +399,8 @@ requires has_fast_fma REPDL_HD double_word<R> logarithm_by_short_table(R x, R e)
   const double_word<R> z = product(w, p);
   const double_word<R> y = fast_two_sum(s, f);
   const double_word<R> t = fast_two_sum(y.hi, z.hi);
-  return {t.hi, t.lo + ((y.lo + z.lo) + rest)};
+  return {{t.hi, t.lo + ((y.lo + z.lo) + rest)},
+          math<R>::muladd(w.hi, math<R>::all(0.03 * 0x1p-53), math<R>::all(0x1p-82))};
 }
 // row + ln(1 + f)
 template <class R>
@@ -519,14 +526,7 @@ REPDL_HD double_word<R> arctangent_by_table(R n, R d) {
   const R c = 0.0625 * (shifted - 0x1.8p52);
   const double_word<R> angle = math<R>::look_up(arctangent_on_host.row, math<R>::to_bits(shifted) & 15).two(0);
   const double_word<R> divisor = sum_of_product(double_word<R>{d, math<R>::all(0)}, c, n);
-  R rest;
-  if constexpr (has_fast_fma) {
-    rest = math<R>::muladd(-c, d, n);
-  } else {
-    const double_word<R> p = two_prod(c, d);
-    rest = (n - p.hi) - p.lo;
-  }
-  const double_word<R> t = ratio(rest, divisor);
+  const double_word<R> t = ratio(exact_muladd(-c, d, n), divisor);
   const double_word<R> w = square(t);
   const R q = horner(w.hi, 1.0 / 5, -1.0 / 7, 1.0 / 9, -1.0 / 11, 1.0 / 13, -1.0 / 15);
   const double_word<R> p = sum_of_product(all_of<R>(negative(dd_odd_inverse<1>())), w.hi, q);

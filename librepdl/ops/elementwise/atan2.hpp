@@ -169,7 +169,7 @@ struct atan2_64 {
       const R quarters = steep ? math<R>::all(1) : far;
       const double_word<R> s = fast_two_sum(quarters * dd_half_pi.hi, flipped ? -t.hi : t.hi);
       const R low = math<R>::muladd(quarters, math<R>::all(dd_half_pi.lo), flipped ? -t.lo : t.lo);
-      const decided_lanes<R> r = round_within(double_word<R>{s.hi, s.lo + low}, 0x1p-70);
+      const decided_lanes<R> r = round_within(double_word<R>{s.hi, s.lo + low}, math<R>::all(0x1p-70));
       return {copy_sign(r.value, y), static_cast<mask_of<R>>(r.decided & (one >= 1) & (m + quarters >= 0x1p-400))};
     }
     const mask_of<R> beside = (n < 0x1p-110 * d) & (steep | (x < 0));

@@ -186,7 +186,7 @@ struct erf64 {
     const R z = magnitude_of(x);
     decided_lanes<R> r;
     if constexpr (uses_tables) {
-      r = round_within(erf_by_table(z), 0x1p-68);
+      r = round_within(erf_by_table(z), math<R>::all(0x1p-68));
     } else {
       using Ball = dd_ball<R>;
       const error_terms<R> t({z, math<R>::all(0)}, z);

@@ -410,7 +410,7 @@ struct pow64 {
       if (math<R>::every(near)) {
         const reduced_exponent<R> e = reduce_exponent(w);
         const double_word<R> m = exp_reduced<false>(e);
-        const decided_lanes<R> r = round_within(m, 0x1p-69);
+        const decided_lanes<R> r = round_within(m, math<R>::all(0x1p-69));
         return {with_sign_of_base(r.value * power_of(e.k), x, y), r.decided};
       }
     }
