@@ -159,15 +159,6 @@ REPDL_HD double_word<R> normalised(double_word<R> a) {
 // a / b of normalised operands, normalised, within 64 u^2, by one division: i = RN(1 / b.hi), q = RN(a.hi i), off by 2 u and less than 3 u of
 // a.hi / b.hi; a.hi - q b.hi, of which only the last subtraction rounds (3 u^2), the rest of a and b (2 u, rounded twice: 10 u^2), times i
 // (2 u of 5 u), and what b.lo changes of that (5 u^2).
-//
-// The same of a number a, b.lo at most 2 u of b, not normalised: |lo| <= 3 u |hi|.
-template <class R>
-REPDL_HD double_word<R> ratio(R a, double_word<R> b) {
-  const R inverse = 1.0 / b.hi;
-  const R q = a * inverse;
-  const R rest = exact_muladd(-q, b.hi, a);
-  return {q, math<R>::muladd(-q, b.lo, rest) * inverse};
-}
 template <class R>
 REPDL_HD double_word<R> ratio(double_word<R> a, double_word<R> b) {
   const R inverse = 1.0 / b.hi;
@@ -175,6 +166,14 @@ REPDL_HD double_word<R> ratio(double_word<R> a, double_word<R> b) {
   const double_word<R> p = two_prod(q, b.hi);
   const R rest = ((a.hi - p.hi) - p.lo) + math<R>::muladd(-q, b.lo, a.lo);
   return fast_two_sum(q, rest * inverse);
+}
+// The same of a number a, and |b.lo| <= 2 u |b.hi|; not normalised, |lo| <= 3 u |hi|.
+template <class R>
+REPDL_HD double_word<R> ratio(R a, double_word<R> b) {
+  const R inverse = 1.0 / b.hi;
+  const R q = a * inverse;
+  const R rest = exact_muladd(-q, b.hi, a);
+  return {q, math<R>::muladd(-q, b.lo, rest) * inverse};
 }
 
 // What the bound of a product or quotient z adds: 64 u^2 of it, and 2^-1010, unless everything is exact; and infinity where z is too

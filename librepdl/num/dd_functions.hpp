@@ -1,7 +1,7 @@
 // e^x, ln x, sin, cos and arctan in balls of double-doubles: relative errors of 2^-68 and less, without branches, of R =
 // binary64 and registers of it alike.
 //
-// Method: an argument is reduced by parts of a constant, on a CPU e^x and ln x by a table, too, and a Taylor series summed by Horner's rule: its last terms, below 2^-17 of the
+// Method: an argument is reduced by parts of a constant, on a CPU e^x, ln x and arctan by a table, too, and a Taylor series summed by Horner's rule: its last terms, below 2^-17 of the
 // sum, in binary64, the first ones in double-double. u = 2^-53. The errors of double-double operations are those of dd.hpp and dd_ball.hpp; a dozen of them
 // after another stay below 2^-96 and are nothing beside the others, and are not counted below. The terms
 // that binary64 sums fall by 1/30 each, so that their sum is off by less than 3.2 u of itself: the leading coefficient's rounding, that of the
@@ -358,7 +358,7 @@ REPDL_HD dd_ball<R> join_logarithm(const reduced_logarithm<R>& a) {
     return {z.hi, z.lo, (Precise ? 0x1p-83 : 0x1p-72) * magnitude_of(z.hi)};
   }
 }
-// ln(2^e x), x a normal number, e a whole one, |e| <= 54, 2^e x != 1, by a short table: within `error` of itself, 2^-66.8 at most. |value.lo| <= 2^-36 |value.hi|.
+// ln(2^e x), x a normal number, e a whole one, |e| <= 54, 2^e x != 1, by a short table: within `error` of itself, 2^-66.4 at most. |value.lo| <= 2^-36 |value.hi|.
 //
 // x = 2^k m, m in [0.7071, 1.4143); and with k + e for k, k ln 2 - ln c + ln(1 + f), c = j/16, f = m c - 1. j is what 16 r is rounded to; m r is within 0.0102 of 1,
 // being 1 + T_3(2 sqrt(8) m - 3) / 99 (Chebyshev's T_3, T_3(-3) = -99) with rounded coefficients. So |f| <= 0.0102 + m/32 < 0.055 < 1/16, and f is exact: a multiple of
@@ -511,7 +511,7 @@ REPDL_HD double_word<R> arctangent_of_small(double_word<R> t) {
 //     (i - 0.48) / 16.17 (0 of i = 0) and (i + 0.52) / 15.83, and |t| < 0.0335 < 2^-4.89; of i = 0 t = n/d, else |t| < 0.95 arctan(n/d).
 //   n - c d is exact: of i > 0 n/d > 1/32 >= c/2, so that it is less than n. n < 2^-4 has i = 1: a multiple of 2^-57 below 2^-4. Else it is a multiple of 2^-56 that
 //     is less than 0.04 d < 2^-3.
-//   d + c n is exact in two numbers, for c n is a multiple of 2^-61. Without FMA, the low one is rounded: 2 u^2.
+//   s = RN(d + c n) is between d and 2 d, so that d - s is exact, and so is d + c n - s, a multiple of 2^-61. Without FMA, it is rounded: 2 u^2.
 //   t as in `ratio`, |t.lo| <= 3 u |t|.
 // arctan t = t - t w (1/3 - w q), q = 1/5 - w/7 + ... - w^5/15, w = t^2 < 2^-9.78; relative to t:
 //   left out: w^8/17 and more                                                         < 2^-82
@@ -537,7 +537,7 @@ REPDL_HD double_word<R> arctangent_by_table(R n, R d) {
 }
 // arctan(n / d) for numbers 0 < n <= d, both in [2^-400, 2^400], n/d >= 2^-400.
 //
-// With a table, 1 <= d < 2. Without: arctan(n/d) = arctan c + arctan t, t = (n - c d) / (d + c n), of c = 0, 1/4, 1/2, 13/16 the one with |t| <= 0.13: n/d <= 0.123 and 0: t <=
+// With a table 1 <= d < 2, and the error is arctangent_by_table's. Without, arctan(n/d) = arctan c + arctan t, t = (n - c d) / (d + c n), of c = 0, 1/4, 1/2, 13/16 the one with |t| <= 0.13: n/d <= 0.123 and 0: t <=
 // 0.123; <= 0.37 and 1/4: t in [-0.1232, 0.1099]; <= 0.645 and 1/2: t in [-0.1098, 0.1097]; <= 1 and 13/16: t in [-0.1099, 0.1035]. Products
 // with c are exact (two_prod), sums double-doubles within 2 u^2. w = t^2 < 0.0152: t (1 - w (1/3 - w (1/5 - ...))), with 13 terms; beside 1:
 //   left out: w^13/27 and more                                                        < 2^-83
@@ -549,21 +549,22 @@ REPDL_HD dd_ball<R> arctangent(R n, R d) {
     const double_word<R> z = normalised(arctangent_by_table(n, d));
     const mask_of<R> known = (n <= d) & (n >= 0x1p-400) & (d >= 1) & (d < 2);
     return {z.hi, z.lo, known ? 0x1p-71 * z.hi : math<R>::all(infinity)};
+  } else {
+    const mask_of<R> beyond_0 = n > 0.123 * d, beyond_1 = n > 0.37 * d, beyond_2 = n > 0.645 * d;
+    const auto choose = [&](double c0, double c1, double c2, double c3) -> R {
+      const R upper = beyond_2 ? math<R>::all(c3) : math<R>::all(c2);
+      const R lower = beyond_0 ? math<R>::all(c1) : math<R>::all(c0);
+      return beyond_1 ? upper : lower;
+    };
+    const R c = choose(0, 0.25, 0.5, 0.8125);
+    const double_word<R> angle{choose(0, dd_arctan<1>().hi, dd_arctan<2>().hi, dd_arctan<3>().hi),
+                               choose(0, dd_arctan<1>().lo, dd_arctan<2>().lo, dd_arctan<3>().lo)};
+    const double_word<R> cd = two_prod(c, d);
+    const double_word<R> t = ratio(add(double_word<R>{-cd.hi, -cd.lo}, n), add(two_prod(c, n), d));
+    const double_word<R> z = add(angle, arctangent_of_small(t));
+    const mask_of<R> known = (n <= d) & (n >= 0x1p-400 * d) & (n >= 0x1p-400) & (d <= 0x1p400);
+    return {z.hi, z.lo, known ? 0x1p-77 * z.hi : math<R>::all(infinity)};
   }
-  const mask_of<R> beyond_0 = n > 0.123 * d, beyond_1 = n > 0.37 * d, beyond_2 = n > 0.645 * d;
-  const auto choose = [&](double c0, double c1, double c2, double c3) -> R {
-    const R upper = beyond_2 ? math<R>::all(c3) : math<R>::all(c2);
-    const R lower = beyond_0 ? math<R>::all(c1) : math<R>::all(c0);
-    return beyond_1 ? upper : lower;
-  };
-  const R c = choose(0, 0.25, 0.5, 0.8125);
-  const double_word<R> angle{choose(0, dd_arctan<1>().hi, dd_arctan<2>().hi, dd_arctan<3>().hi),
-                             choose(0, dd_arctan<1>().lo, dd_arctan<2>().lo, dd_arctan<3>().lo)};
-  const double_word<R> cd = two_prod(c, d);
-  const double_word<R> t = ratio(add(double_word<R>{-cd.hi, -cd.lo}, n), add(two_prod(c, n), d));
-  const double_word<R> z = add(angle, arctangent_of_small(t));
-  const mask_of<R> known = (n <= d) & (n >= 0x1p-400 * d) & (n >= 0x1p-400) & (d <= 0x1p400);
-  return {z.hi, z.lo, known ? 0x1p-77 * z.hi : math<R>::all(infinity)};
 }
 
 // The same of balls, n at most little more than d: products with c and sums err by 2^-99 beside d, which where c is not 0 is less than 2^-95 of the

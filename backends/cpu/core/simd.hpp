@@ -244,6 +244,7 @@ class rows_of {
  public:
   [[gnu::always_inline]] rows_of(const double (&table)[Rows][Columns], u64v at) : table_(table) {
 #if defined(__SSE2__) && !defined(__AVX__)
+    // There are fewer than 2^16 rows. Of 64 bits, movhlps waits for what its register had before.
     at_[0] = static_cast<std::uint64_t>(_mm_extract_epi16(as<__m128i>(at), 0));
     at_[1] = static_cast<std::uint64_t>(_mm_extract_epi16(as<__m128i>(at), 4));
 #else
