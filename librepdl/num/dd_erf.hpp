@@ -12,7 +12,7 @@
 //   the other errors of double-doubles                                                2^-96
 //   sum                                                                               < 2^-68.2
 //
-// Checked by tests/numerics/dd_error_function_test.cpp.
+// Checked by tests/numerics/dd_functions_test.cpp.
 #pragma once
 
 #include "librepdl/num/dd_functions.hpp"
