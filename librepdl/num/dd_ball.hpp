@@ -120,6 +120,38 @@ REPDL_HD double_word<R> sum(double_word<R> x, double_word<R> y) {
   const double_word<R> s = fast_two_sum(x.hi, y.hi);
   return {s.hi, s.lo + (x.lo + y.lo)};
 }
+// a b + c where that is a number of binary64, and c + RN(a b), too.
+template <class R>
+REPDL_HD R exact_muladd(R a, R b, R c) {
+  if constexpr (has_fast_fma) {
+    return math<R>::muladd(a, b, c);
+  } else {
+    const double_word<R> p = two_prod(a, b);
+    return (c + p.hi) + p.lo;
+  }
+}
+// c + a b, |a b| <= |c| / 2 or c = 0: as `sum` of c and the product. With FMA c.hi - s is exact, and so is what the second one adds to it but for its own rounding.
+template <class R>
+REPDL_HD double_word<R> sum_of_product(double_word<R> c, R a, R b) {
+  if constexpr (has_fast_fma) {
+    const R s = math<R>::muladd(a, b, c.hi);
+    return {s, math<R>::muladd(a, b, c.hi - s) + c.lo};
+  } else {
+    const double_word<R> p = two_prod(a, b);
+    const double_word<R> s = fast_two_sum(c.hi, p.hi);
+    return {s.hi, s.lo + (c.lo + p.lo)};
+  }
+}
+template <class R>
+REPDL_HD double_word<R> sum_of_product(double_word<R> c, R a, double_word<R> b) {
+  const double_word<R> s = sum_of_product(c, a, b.hi);
+  return {s.hi, math<R>::muladd(a, b.lo, s.lo)};
+}
+template <class R>
+REPDL_HD double_word<R> sum_of_product(double_word<R> c, double_word<R> a, double_word<R> b) {
+  const double_word<R> s = sum_of_product(c, a.hi, b);
+  return {s.hi, math<R>::muladd(a.lo, b.hi, s.lo)};
+}
 template <class R>
 REPDL_HD double_word<R> normalised(double_word<R> a) {
   return fast_two_sum(a.hi, a.lo);
@@ -134,6 +166,14 @@ REPDL_HD double_word<R> ratio(double_word<R> a, double_word<R> b) {
   const double_word<R> p = two_prod(q, b.hi);
   const R rest = ((a.hi - p.hi) - p.lo) + math<R>::muladd(-q, b.lo, a.lo);
   return fast_two_sum(q, rest * inverse);
+}
+// The same of a number a, and |b.lo| <= 2 u |b.hi|; not normalised, |lo| <= 3 u |hi|.
+template <class R>
+REPDL_HD double_word<R> ratio(R a, double_word<R> b) {
+  const R inverse = 1.0 / b.hi;
+  const R q = a * inverse;
+  const R rest = exact_muladd(-q, b.hi, a);
+  return {q, math<R>::muladd(-q, b.lo, rest) * inverse};
 }
 
 // What the bound of a product or quotient z adds: 64 u^2 of it, and 2^-1010, unless everything is exact; and infinity where z is too
@@ -203,6 +243,15 @@ REPDL_HD decided_lanes<R> round_ball(const dd_ball<R>& a) {
   return {a.hi, static_cast<mask_of<R>>(((low == high) | exact) & (a.hi != 0))};
 }
 
+// RN of every number within `bound` hi of hi + lo, |lo| <= 2^-19 |hi|, if that is one value other than 0. `bound` has room for what the sum with lo rounds, 2^-52 of lo,
+// and without FMA the product, 2^-53 of itself.
+template <class R>
+REPDL_HD decided_lanes<R> round_within(double_word<R> a, R bound) {
+  const R low = a.hi + math<R>::muladd(a.hi, -bound, a.lo);
+  const R high = a.hi + math<R>::muladd(a.hi, bound, a.lo);
+  return {low, low == high};
+}
+
 // 2^k for a whole number k, |k| <= 1000.
 template <class R>
 REPDL_HD R power_of(R k) {
@@ -226,7 +275,7 @@ template <class R>
 REPDL_HD decided_lanes<R> round_scaled(const dd_ball<R>& a, R k) {
   if constexpr (!on_device) {
     const mask_of<R> normal = (k >= -1000) & (k <= 970);
-    if (!math<R>::any(normal == 0)) return round_normal(a, k);
+    if (math<R>::every(normal)) return round_normal(a, k);
   }
   const R p = -1022 - k;
   const R least = p < -2 ? math<R>::all(0) : power_of(p);
@@ -241,6 +290,20 @@ REPDL_HD decided_lanes<R> round_scaled(const dd_ball<R>& a, R k) {
   const R high = start + (middle + e);
   const R half = (0.5 * k + 0x1.8p52) - 0x1.8p52;
   return {((low - c) * power_of(half)) * power_of(k - half), low == high};
+}
+
+// The same of every number within `bound` hi of hi + lo, as in round_within.
+template <class R>
+REPDL_HD decided_lanes<R> round_scaled_within(double_word<R> a, double bound, R k) {
+  if constexpr (!on_device) {
+    const mask_of<R> normal = (k >= -1000) & (k <= 970);
+    if (math<R>::every(normal)) {
+      const decided_lanes<R> r = round_within(a, math<R>::all(bound));
+      return {r.value * power_of(k), r.decided};
+    }
+  }
+  const double_word<R> z = normalised(a);
+  return round_scaled(dd_ball<R>{z.hi, z.lo, bound * z.hi}, k);
 }
 
 // ------------------------------------------------------------------------------------------ exact quotients and zeros

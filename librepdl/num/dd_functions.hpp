@@ -1,7 +1,7 @@
 // e^x, ln x, sin, cos and arctan in balls of double-doubles: relative errors of 2^-68 and less, without branches, of R =
 // binary64 and registers of it alike.
 //
-// Method: an argument is reduced by parts of a constant, on a CPU e^x and ln x by a table, too, and a Taylor series summed by Horner's rule: its last terms, below 2^-17 of the
+// Method: an argument is reduced by parts of a constant, on a CPU e^x, ln x and arctan by a table, too, and a Taylor series summed by Horner's rule: its last terms, below 2^-17 of the
 // sum, in binary64, the first ones in double-double. u = 2^-53. The errors of double-double operations are those of dd.hpp and dd_ball.hpp; a dozen of them
 // after another stay below 2^-96 and are nothing beside the others, and are not counted below. The terms
 // that binary64 sums fall by 1/30 each, so that their sum is off by less than 3.2 u of itself: the leading coefficient's rounding, that of the
@@ -68,8 +68,7 @@ struct looked_up_power {
 template <class R>
 REPDL_HD looked_up_power<R> look_up_power(R n, decltype(math<R>::to_bits(R{})) bits) {
   const auto i = (bits + 128) & 255;
-  const exponential_columns& table = exponential_on_host;
-  return {{math<R>::look_up(table.hi, i), math<R>::look_up(table.lo, i)},
+  return {math<R>::look_up(exponential_on_host.row, i).two(0),
           nearest(math<R>::muladd(n, math<R>::all(0x1p-8), math<R>::all(0x1p-10)))};
 }
 
@@ -280,7 +279,7 @@ struct reduced_logarithm {
 template <class R>
 REPDL_HD reduced_logarithm<R> reduce_logarithm(double_word<R> x) {
   constexpr std::uint64_t least =
-      uses_tables ? logarithm_columns::first_bits : 0x3fe6a09e667f3bcd;  // m's; that of sqrt(1/2)
+      uses_tables ? logarithm_rows::first_bits : 0x3fe6a09e667f3bcd;  // m's; that of sqrt(1/2)
   constexpr std::uint64_t one = std::uint64_t{1023} << 52;
   const auto bits = math<R>::to_bits(x.hi);
   const auto biased = (bits + (one - least)) >> 52;  // k + 1023
@@ -290,12 +289,11 @@ REPDL_HD reduced_logarithm<R> reduce_logarithm(double_word<R> x) {
   const R low = 0.5 * (x.lo * math<R>::from_bits((2047 - biased) << 52));
   if constexpr (uses_tables) {
     const auto i = ((bits_of_m - least) >> 44) & 255;
-    const logarithm_columns& table = logarithm_on_host;
-    const R c = math<R>::look_up(table.inverse, i);
+    const auto row = math<R>::look_up(logarithm_on_host.row, i);
+    const double_word<R> first = row.two(0), second = row.two(2);
+    const R c = first.hi;
     const double_word<R> p = two_prod(m, c);
-    return {fast_two_sum(p.hi - 1.0, math<R>::muladd(low, c, p.lo)),
-            k,
-            {math<R>::look_up(table.hi, i), math<R>::look_up(table.lo, i)}};
+    return {fast_two_sum(p.hi - 1.0, math<R>::muladd(low, c, p.lo)), k, {first.lo, second.hi}};
   } else {
     return {fast_two_sum(m - 1.0, low), k, all_of<R>(dd{0, 0})};
   }
@@ -337,9 +335,9 @@ REPDL_HD dd_ball<R> join_logarithm(const reduced_logarithm<R>& a) {
     const double_word<R> w = square(a.f);
     if constexpr (Precise) {
       const R q = horner(a.f.hi, 1.0 / 5, -1.0 / 6, 1.0 / 7, -1.0 / 8, 1.0 / 9, -1.0 / 10);
-      double_word<R> t = sum(all_of<R>(dd{-0.25, 0}), a.f.hi * q);
-      t = sum(all_of<R>(dd_odd_inverse<1>()), product(a.f, t));
-      t = sum(all_of<R>(dd{-0.5, 0}), product(a.f, t));
+      double_word<R> t = sum_of_product(all_of<R>(dd{-0.25, 0}), a.f.hi, q);
+      t = sum_of_product(all_of<R>(dd_odd_inverse<1>()), a.f, t);
+      t = sum_of_product(all_of<R>(dd{-0.5, 0}), a.f, t);
       const double_word<R> y = sum(a.f, product(w, t));
       const double_word<R> z = fast_two_sum(s, y.hi);
       const double_word<R> r = fast_two_sum(z.hi, z.lo + (rest + y.lo));
@@ -359,6 +357,50 @@ REPDL_HD dd_ball<R> join_logarithm(const reduced_logarithm<R>& a) {
     const double_word<R> z = add(fast_two_sum(power.hi, power.lo), log1p_by_artanh<Precise>(a.f));
     return {z.hi, z.lo, (Precise ? 0x1p-83 : 0x1p-72) * magnitude_of(z.hi)};
   }
+}
+// ln(2^e x), x a normal number, e a whole one, |e| <= 54, 2^e x != 1, by a short table: within `error` of itself, 2^-66.4 at most. |value.lo| <= 2^-36 |value.hi|.
+//
+// x = 2^k m, m in [0.7071, 1.4143); and with k + e for k, k ln 2 - ln c + ln(1 + f), c = j/16, f = m c - 1. j is what 16 r is rounded to; m r is within 0.0102 of 1,
+// being 1 + T_3(2 sqrt(8) m - 3) / 99 (Chebyshev's T_3, T_3(-3) = -99) with rounded coefficients. So |f| <= 0.0102 + m/32 < 0.055 < 1/16, and f is exact: a multiple of
+// 2^-57. s = k ln2_parts[0] - ln c, without the rest of ln c, is exact, and 0 or more than |f|.
+//   ln(1 + f) = f + f^2 (-1/2 + f (1/3 + f q)), q = -1/4 + f/5 - ... + f^11/15
+//     left out: f^16/16 and more                                                      f^16/16
+//     f^4 q in binary64: the last sum 1.06 u, what is added there, below 1/20, 3 u    1.3 u f^4/4
+//   of the result, where k = 0 (reference/gen/dd_tables.py)                           < 0.03 u f^2
+//   elsewhere, of 0.34 at least, |f| < 0.055                                          < 0.004 u f^2
+// The rests of ln 2 and ln c, as those of join_logarithm, and double-doubles err by less than 2^-88 of the result: 2^-82 has room for them.
+template <class R>
+struct short_logarithm {
+  double_word<R> value;
+  R error;  // relative
+};
+template <class R>
+REPDL_HD short_logarithm<R> logarithm_by_short_table(R x, R e) {
+  constexpr std::uint64_t least = 0x3fe6a09e667f3bcd, one = std::uint64_t{1023} << 52;  // of sqrt(1/2), of 1
+  const auto bits = math<R>::to_bits(x);
+  const auto biased = (bits + (one - least)) >> 52;  // k + 1023
+  const R k = (math<R>::from_bits(biased | 0x4330000000000000) - (0x1p52 + 1023)) + e;
+  const R m = math<R>::from_bits(bits - (biased << 52) + one);
+  const R r =
+      math<R>::muladd(m, math<R>::muladd(m, math<R>::all(14.628), math<R>::all(-46.545)), math<R>::all(47.9975));
+  const R shifted = r + 0x1.8p52;
+  const R c = 0.0625 * (shifted - 0x1.8p52);
+  const double_word<R> row = math<R>::look_up(short_logarithm_on_host.row, math<R>::to_bits(shifted) & 15).two(0);
+  const R f = exact_muladd(m, c, math<R>::all(-1));
+  const R s = math<R>::muladd(k, math<R>::all(ln2_parts[0]), row.hi);
+  const R rest =
+      math<R>::muladd(k, math<R>::all(dd_ln2.hi - ln2_parts[0]), math<R>::muladd(k, math<R>::all(dd_ln2.lo), row.lo));
+  const double_word<R> w = two_prod(f, f);
+  const R even = horner(w.hi, -1.0 / 6, -1.0 / 8, -1.0 / 10, -1.0 / 12, -1.0 / 14);
+  const R odd = horner(w.hi, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15);
+  const R q = math<R>::muladd(f, odd, w.hi * even) - 0.25;
+  double_word<R> p = sum_of_product(all_of<R>(dd_odd_inverse<1>()), f, q);
+  p = sum_of_product(all_of<R>(dd{-0.5, 0}), f, p);
+  const double_word<R> z = product(w, p);
+  const double_word<R> y = fast_two_sum(s, f);
+  const double_word<R> t = fast_two_sum(y.hi, z.hi);
+  return {{t.hi, t.lo + ((y.lo + z.lo) + rest)},
+          math<R>::muladd(w.hi, math<R>::all(0.03 * 0x1p-53), math<R>::all(0x1p-82))};
 }
 // row + ln(1 + f)
 template <class R>
@@ -430,10 +472,10 @@ REPDL_HD dd_ball<R> circular(const reduced_angle<R>& a, bool sine) {
     return {odd ? math<R>::all(of_sin.hi) : math<R>::all(of_cos.hi),
             odd ? math<R>::all(of_sin.lo) : math<R>::all(of_cos.lo)};
   };
-  double_word<R> p = sum(choose(dd_inverse_factorial<9>(), dd_inverse_factorial<8>()), w.hi * q);
-  p = sum(choose(negative(dd_inverse_factorial<7>()), negative(dd_inverse_factorial<6>())), product(w, p));
-  p = sum(choose(dd_inverse_factorial<5>(), dd_inverse_factorial<4>()), product(w, p));
-  p = sum(choose(negative(dd_inverse_factorial<3>()), negative(dd_inverse_factorial<2>())), product(w, p));
+  double_word<R> p = sum_of_product(choose(dd_inverse_factorial<9>(), dd_inverse_factorial<8>()), w.hi, q);
+  p = sum_of_product(choose(negative(dd_inverse_factorial<7>()), negative(dd_inverse_factorial<6>())), w, p);
+  p = sum_of_product(choose(dd_inverse_factorial<5>(), dd_inverse_factorial<4>()), w, p);
+  p = sum_of_product(choose(negative(dd_inverse_factorial<3>()), negative(dd_inverse_factorial<2>())), w, p);
   const double_word<R> first{odd ? a.r.hi : math<R>::all(1), odd ? a.r.lo : math<R>::all(0)};
   const double_word<R> z = normalised(sum(first, product(first, product(w, p))));
   const auto flip = (quadrant << 62) & (std::uint64_t{1} << 63);
@@ -462,9 +504,40 @@ REPDL_HD double_word<R> arctangent_of_small(double_word<R> t) {
   p = sum(all_of<R>(negative(dd_odd_inverse<1>())), product(w, p));
   return normalised(sum(t, product(t, product(w, p))));
 }
+// arctan(n / d), 0 <= n <= d, 1 <= d < 2, by a table: within 2^-71 of itself where it is not below 2^-400, |lo| <= 8 u |hi|.
+//
+// The angle is arctan c + arctan t, c = i/16, i <= 15, t = (n - c d) / (d + c n).
+//   i is what 16 n r - 0.02 is rounded to, at most 15; r d = 1 + T_3(2 d - 3) / 99 is within 1/99 of 1 (Chebyshev's T_3, T_3(-3) = -99). So n/d is between
+//     (i - 0.48) / 16.17 (0 of i = 0) and (i + 0.52) / 15.83, and |t| < 0.0335 < 2^-4.89; of i = 0 t = n/d, else |t| < 0.95 arctan(n/d).
+//   n - c d is exact: of i > 0 n/d > 1/32 >= c/2, so that it is less than n. n < 2^-4 has i = 1: a multiple of 2^-57 below 2^-4. Else it is a multiple of 2^-56 that
+//     is less than 0.04 d < 2^-3.
+//   s = RN(d + c n) is between d and 2 d, so that d - s is exact, and so is d + c n - s, a multiple of 2^-61. Without FMA, it is rounded: 2 u^2.
+//   t as in `ratio`, |t.lo| <= 3 u |t|.
+// arctan t = t - t w (1/3 - w q), q = 1/5 - w/7 + ... - w^5/15, w = t^2 < 2^-9.78; relative to t:
+//   left out: w^8/17 and more                                                         < 2^-82
+//   w^2 q: in binary64, 3.3 u, and w.hi for w, 7 u, of w^2/5                          < 2^-71.4
+// and the steps in double-double add less than 2^-96.
+template <class R>
+REPDL_HD double_word<R> arctangent_by_table(R n, R d) {
+  const R r = math<R>::muladd(d, math<R>::muladd(d, math<R>::all(32.0 / 99), math<R>::all(-144.0 / 99)),
+                              math<R>::all(210.0 / 99));
+  const R about = math<R>::muladd(16.0 * n, r, math<R>::all(-0.02));
+  const R shifted = (about < 15 ? about : math<R>::all(15)) + 0x1.8p52;
+  const R c = 0.0625 * (shifted - 0x1.8p52);
+  const double_word<R> angle = math<R>::look_up(arctangent_on_host.row, math<R>::to_bits(shifted) & 15).two(0);
+  const double_word<R> divisor = sum_of_product(double_word<R>{d, math<R>::all(0)}, c, n);
+  const double_word<R> t = ratio(exact_muladd(-c, d, n), divisor);
+  const double_word<R> w = square(t);
+  const R q = horner(w.hi, 1.0 / 5, -1.0 / 7, 1.0 / 9, -1.0 / 11, 1.0 / 13, -1.0 / 15);
+  const double_word<R> p = sum_of_product(all_of<R>(negative(dd_odd_inverse<1>())), w.hi, q);
+  const double_word<R> z = product(t, product(w, p));
+  const double_word<R> s = fast_two_sum(angle.hi, t.hi);
+  const double_word<R> y = fast_two_sum(s.hi, z.hi);
+  return {y.hi, y.lo + (s.lo + ((angle.lo + t.lo) + z.lo))};
+}
 // arctan(n / d) for numbers 0 < n <= d, both in [2^-400, 2^400], n/d >= 2^-400.
 //
-// arctan(n/d) = arctan c + arctan t, t = (n - c d) / (d + c n), of c = 0, 1/4, 1/2, 13/16 the one with |t| <= 0.13: n/d <= 0.123 and 0: t <=
+// With a table 1 <= d < 2, and the error is arctangent_by_table's. Without, arctan(n/d) = arctan c + arctan t, t = (n - c d) / (d + c n), of c = 0, 1/4, 1/2, 13/16 the one with |t| <= 0.13: n/d <= 0.123 and 0: t <=
 // 0.123; <= 0.37 and 1/4: t in [-0.1232, 0.1099]; <= 0.645 and 1/2: t in [-0.1098, 0.1097]; <= 1 and 13/16: t in [-0.1099, 0.1035]. Products
 // with c are exact (two_prod), sums double-doubles within 2 u^2. w = t^2 < 0.0152: t (1 - w (1/3 - w (1/5 - ...))), with 13 terms; beside 1:
 //   left out: w^13/27 and more                                                        < 2^-83
@@ -472,20 +545,26 @@ REPDL_HD double_word<R> arctangent_of_small(double_word<R> t) {
 // |t| <= arctan(n/d) 1.01 in all four cases: 2^-77.5 of the sum.
 template <class R>
 REPDL_HD dd_ball<R> arctangent(R n, R d) {
-  const mask_of<R> beyond_0 = n > 0.123 * d, beyond_1 = n > 0.37 * d, beyond_2 = n > 0.645 * d;
-  const auto choose = [&](double c0, double c1, double c2, double c3) -> R {
-    const R upper = beyond_2 ? math<R>::all(c3) : math<R>::all(c2);
-    const R lower = beyond_0 ? math<R>::all(c1) : math<R>::all(c0);
-    return beyond_1 ? upper : lower;
-  };
-  const R c = choose(0, 0.25, 0.5, 0.8125);
-  const double_word<R> angle{choose(0, dd_arctan<1>().hi, dd_arctan<2>().hi, dd_arctan<3>().hi),
-                             choose(0, dd_arctan<1>().lo, dd_arctan<2>().lo, dd_arctan<3>().lo)};
-  const double_word<R> cd = two_prod(c, d);
-  const double_word<R> t = ratio(add(double_word<R>{-cd.hi, -cd.lo}, n), add(two_prod(c, n), d));
-  const double_word<R> z = add(angle, arctangent_of_small(t));
-  const mask_of<R> known = (n <= d) & (n >= 0x1p-400 * d) & (n >= 0x1p-400) & (d <= 0x1p400);
-  return {z.hi, z.lo, known ? 0x1p-77 * z.hi : math<R>::all(infinity)};
+  if constexpr (uses_tables) {
+    const double_word<R> z = normalised(arctangent_by_table(n, d));
+    const mask_of<R> known = (n <= d) & (n >= 0x1p-400) & (d >= 1) & (d < 2);
+    return {z.hi, z.lo, known ? 0x1p-71 * z.hi : math<R>::all(infinity)};
+  } else {
+    const mask_of<R> beyond_0 = n > 0.123 * d, beyond_1 = n > 0.37 * d, beyond_2 = n > 0.645 * d;
+    const auto choose = [&](double c0, double c1, double c2, double c3) -> R {
+      const R upper = beyond_2 ? math<R>::all(c3) : math<R>::all(c2);
+      const R lower = beyond_0 ? math<R>::all(c1) : math<R>::all(c0);
+      return beyond_1 ? upper : lower;
+    };
+    const R c = choose(0, 0.25, 0.5, 0.8125);
+    const double_word<R> angle{choose(0, dd_arctan<1>().hi, dd_arctan<2>().hi, dd_arctan<3>().hi),
+                               choose(0, dd_arctan<1>().lo, dd_arctan<2>().lo, dd_arctan<3>().lo)};
+    const double_word<R> cd = two_prod(c, d);
+    const double_word<R> t = ratio(add(double_word<R>{-cd.hi, -cd.lo}, n), add(two_prod(c, n), d));
+    const double_word<R> z = add(angle, arctangent_of_small(t));
+    const mask_of<R> known = (n <= d) & (n >= 0x1p-400 * d) & (n >= 0x1p-400) & (d <= 0x1p400);
+    return {z.hi, z.lo, known ? 0x1p-77 * z.hi : math<R>::all(infinity)};
+  }
 }
 
 // The same of balls, n at most little more than d: products with c and sums err by 2^-99 beside d, which where c is not 0 is less than 2^-95 of the

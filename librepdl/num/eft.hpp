@@ -14,6 +14,14 @@ inline namespace REPDL_ISA {
 template <class R>
 struct math;
 
+// An unevaluated sum hi + lo. Normalised means hi = RN(hi + lo).
+template <class R>
+struct double_word {
+  R hi;
+  R lo;
+};
+using dd = double_word<double>;
+
 template <>
 struct math<double> {
   using single = float;  // as many binary32 numbers
@@ -24,8 +32,16 @@ struct math<double> {
   REPDL_HD static double from_bits(std::uint64_t a) { return double_of(a); }
   REPDL_HD static float to_float(double a) { return static_cast<float>(a); }
   REPDL_HD static double sqrt(double a) { return num::sqrt(a); }
-  REPDL_HD static double look_up(const double* column, std::uint64_t row) { return column[row]; }
-  REPDL_HD static bool any(bool of) { return of; }
+  // A row of a table, of which one takes two neighbouring numbers at a time.
+  struct row {
+    const double* numbers;
+    REPDL_HD dd two(int first) const { return {numbers[first], numbers[first + 1]}; }
+  };
+  template <int Rows, int Columns>
+  REPDL_HD static row look_up(const double (&table)[Rows][Columns], std::uint64_t at) {
+    return {table[at]};
+  }
+  REPDL_HD static bool every(bool of) { return of; }
 };
 
 // |a|
@@ -33,14 +49,6 @@ template <class R>
 REPDL_HD R magnitude_of(R a) {
   return math<R>::from_bits(math<R>::to_bits(a) & 0x7fffffffffffffffull);
 }
-
-// An unevaluated sum hi + lo. Normalised means hi = RN(hi + lo).
-template <class R>
-struct double_word {
-  R hi;
-  R lo;
-};
-using dd = double_word<double>;
 
 // a + b = hi + lo exactly, hi = RN(a + b). Precondition: no overflow. (Addition cannot underflow inexactly.)
 template <class R>

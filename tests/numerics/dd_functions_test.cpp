@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backends/cpu/core/simd.hpp"
+#include "librepdl/num/dd_erf.hpp"
 #include "librepdl/num/formula.hpp"
 
 namespace {
@@ -107,14 +108,32 @@ TEST_CASE("functions in double-double stay within their bounds, in registers, to
   const auto log1p = [](auto x) { return logarithm_1p(ball_of(x)); };
   check_function("log1p", log1p, mpfr_log1p, -100, 500, false, -68);
   check_function("log1p, negative", log1p, mpfr_log1p, -100, 0, true, -68);
+  const auto short_log = [](auto x) {
+    const auto l = logarithm_by_short_table(x, math<decltype(x)>::all(0));
+    const auto z = normalised(l.value);
+    return dd_ball<decltype(x)>{z.hi, z.lo, l.error * magnitude_of(z.hi)};
+  };
+  check_function("log by a short table", short_log, mpfr_log, -1022, 1023, false, -66);
+  check_function("log by a short table, near 1", short_log, mpfr_log, -1, 1, false, -66);
   const auto sin = [](auto x) { return circular(x, true); };
   const auto cos = [](auto x) { return circular(x, false); };
   check_function("sin", sin, mpfr_sin, -40, 24, true, -74, 50);
   check_function("cos", cos, mpfr_cos, -40, 24, true, -74, 50);
   const auto arctan = [](auto x) { return arctangent(x, math<decltype(x)>::all(1)); };
-  check_function("arctan", arctan, mpfr_atan, -300, 0, false, -75);
+  check_function("arctan", arctan, mpfr_atan, -300, 0, false, -71);
   const auto arctan_of_balls = [](auto x) { return arctangent(ball_of(x), ball_of(math<decltype(x)>::all(1))); };
   check_function("arctan of balls", arctan_of_balls, mpfr_atan, -300, 0, false, -75);
+  const auto erf = [](auto x) {
+    const auto z = normalised(erf_by_table(x));
+    return dd_ball<decltype(x)>{z.hi, z.lo, 0x1p-68 * z.hi};
+  };
+  check_function("erf by a table", erf, mpfr_erf, -890, 1.99, false, -68);
+  const auto erf_beyond_4 = [&](auto x) { return erf(x + 4.0); };
+  const auto expected = [](mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t round) {
+    mpfr_add_ui(y, x, 4, round);
+    return mpfr_erf(y, y, round);
+  };
+  check_function("erf by a table, beyond 4", erf_beyond_4, expected, -48, 1.01, false, -68);
   const auto root = [](auto x) { return square_root(ball_of(x)); };
   check_function("sqrt", root, mpfr_sqrt, -800, 800, false, -99);
 }
@@ -173,6 +192,74 @@ TEST_CASE("balls of double-doubles contain what they say, and know what is exact
   CHECK(unknown(circular(0x1p30, true)));
   CHECK(unknown((ball_of(0x1p600) * ball_of(0x1p600)) * ball_of(0.0) + ball_of(1.0)));
   CHECK_FALSE(round_ball(ball_of(0.0)).decided);
+}
+
+TEST_CASE("tables of 16 rows where one row begins, in registers, too") {
+  source s;
+  const auto check = [&](const auto& f, mpfr_function expected, double bound, double x) {
+    CAPTURE(x);
+    const dd z = f(x);
+    real value(x);
+    expected(value.v, value.v, MPFR_RNDN);
+    CHECK(contains({z.hi, z.lo, bound * std::fabs(z.hi)}, value));
+    const auto r = f(math<lanes>::all(x));
+    CHECK((same(r.hi[width - 1], z.hi) && same(r.lo[0], z.lo)));
+  };
+  for (int row = 0; row < 16; ++row) {
+    for (int i = 0; i < 100; ++i) {
+      const double near = 1 + s.number(-53, -4, true);
+      check([](auto x) { return erf_by_table(x); }, mpfr_erf, 0x1p-68,
+            (row + 0.5) * 13 / 32 * (row < 15 ? near : 0.99));
+      const double tangent = (row + 0.5) / 16 * near;
+      if (tangent <= 1) {
+        check([](auto x) { return arctangent_by_table(x, math<decltype(x)>::all(1)); }, mpfr_atan, 0x1p-71, tangent);
+      }
+      const auto log = [](auto x) { return logarithm_by_short_table(x, math<decltype(x)>::all(0)); };
+      const double x = 16 / (row + 8.5) * near;
+      check([&](auto v) { return log(v).value; }, mpfr_log, log(x).error, x);
+      const double next_to_1 = 1 + s.number(-52, -20, true);
+      check([&](auto v) { return log(v).value; }, mpfr_log, log(next_to_1).error, next_to_1);
+    }
+  }
+  // Divisors from 1 to 2, where their reciprocal is least exact.
+  for (int i = 0; i < 4000; ++i) {
+    const double d = 1 + s.number(-20, -0.01, false), n = d * s.number(-12, -0.01, false);
+    CAPTURE(n);
+    CAPTURE(d);
+    const dd z = arctangent_by_table(n, d);
+    real y(n), x(d);
+    mpfr_atan2(y.v, y.v, x.v, MPFR_RNDN);
+    CHECK(contains({z.hi, z.lo, 0x1p-71 * z.hi}, y));
+  }
+}
+
+TEST_CASE("rounding a double-double with a relative bound") {
+  source s;
+  int decided = 0, undecided = 0;
+  for (int i = 0; i < 60000; ++i) {
+    const double hi = s.number(-2, 9, true);
+    const dd v{hi, s.word() % 2 == 0 ? s.number(-110, -46, true) : hi * 0x1p-53 * (1 + s.number(-20, -2, true))};
+    const double bound = s.number(-70, -60, false);
+    const int k = static_cast<int>(s.word() % 2200) - 1100;
+    CAPTURE(v.hi);
+    CAPTURE(v.lo);
+    CAPTURE(k);
+    const auto rounded = [&](double side, int power) {
+      real x(v.hi);
+      mpfr_add_d(x.v, x.v, v.lo, MPFR_RNDN);
+      mpfr_add_d(x.v, x.v, side * (1 - 0x1p-12) * bound * v.hi, MPFR_RNDN);
+      mpfr_mul_2si(x.v, x.v, power, MPFR_RNDN);
+      return mpfr_get_d(x.v, MPFR_RNDN);
+    };
+    const decided_lanes<double> r = round_within(v, bound);
+    ++(r.decided ? decided : undecided);
+    if (r.decided) CHECK((same(r.value, rounded(-1, 0)) && same(r.value, rounded(1, 0))));
+    if (v.hi < 0) continue;
+    const decided_lanes<double> t = round_scaled_within(v, bound, static_cast<double>(k));
+    if (t.decided) CHECK((same(t.value, rounded(-1, k)) && same(t.value, rounded(1, k))));
+  }
+  CHECK(decided > 20000);
+  CHECK(undecided > 300);
 }
 
 TEST_CASE("rounding a ball of double-doubles times a power of two: normal, subnormal and overflowing results") {

@@ -152,32 +152,16 @@ template <class To, class From>
 }
 #endif
 
-// column[row] in every lane: by loads, for on many machines gathers are slower.
-[[gnu::always_inline]] inline f64v gather(const double* column, u64v row) {
-  alignas(sizeof(u64v)) std::uint64_t at[lanes64];
-  store(at, row);
-  const auto pair = [&](int i) { return vec<double, 2>{column[at[i]], column[at[i + 1]]}; };
-#if defined(__AVX__)
-  const auto four = [&](int i) { return __builtin_shufflevector(pair(i), pair(i + 2), 0, 1, 2, 3); };
+// True if every lane's mask is set.
+[[gnu::always_inline]] inline bool every(i64v mask) {
 #if defined(__AVX512F__)
-  return __builtin_shufflevector(four(0), four(4), 0, 1, 2, 3, 4, 5, 6, 7);
-#else
-  return four(0);
-#endif
-#else
-  return pair(0);
-#endif
-}
-// True if the mask of a lane is set.
-[[gnu::always_inline]] inline bool any(i64v mask) {
-#if defined(__AVX512F__)
-  return _mm512_test_epi64_mask(as<__m512i>(mask), as<__m512i>(mask)) != 0;
+  return _mm512_testn_epi64_mask(as<__m512i>(mask), as<__m512i>(mask)) == 0;
 #elif defined(__AVX__)
-  return _mm256_testz_si256(as<__m256i>(mask), as<__m256i>(mask)) == 0;
+  return _mm256_movemask_pd(as<__m256d>(mask)) == 15;
 #elif defined(__SSE2__)
-  return _mm_movemask_pd(as<__m128d>(mask)) != 0;
+  return _mm_movemask_pd(as<__m128d>(mask)) == 3;
 #else
-  return (mask[0] | mask[1]) != 0;
+  return (mask[0] & mask[1]) != 0;
 #endif
 }
 
@@ -254,6 +238,63 @@ template <int... Lane>
   return interleave(a, b, std::make_integer_sequence<int, lanes64>{});
 }
 
+// A row of a table for each lane. two(k): the lanes' numbers k and k + 1, for an even k; by loads of both, for on many machines gathers are slower.
+template <int Rows, int Columns>
+class rows_of {
+ public:
+  [[gnu::always_inline]] rows_of(const double (&table)[Rows][Columns], u64v at) : table_(table) {
+#if defined(__SSE2__) && !defined(__AVX__)
+    // There are fewer than 2^16 rows. Of 64 bits, movhlps waits for what its register had before.
+    at_[0] = static_cast<std::uint64_t>(_mm_extract_epi16(as<__m128i>(at), 0));
+    at_[1] = static_cast<std::uint64_t>(_mm_extract_epi16(as<__m128i>(at), 4));
+#else
+    store(at_, at);
+#endif
+  }
+  [[gnu::always_inline]] num::double_word<f64v> two(int first) const {
+    using pair = vec<double, 2>;
+    const auto of = [&](int lane) { return load<pair>(&table_[at_[lane]][first]); };
+#if defined(__AVX__)
+    const auto pairs = [&](int i) { return __builtin_shufflevector(of(i), of(i + 2), 0, 1, 2, 3); };
+#if defined(__AVX512F__)
+    const auto four = [&](int i) { return __builtin_shufflevector(pairs(i), pairs(i + 4), 0, 1, 2, 3, 4, 5, 6, 7); };
+    const f64v even = four(0), odd = four(1);
+    return {__builtin_shufflevector(even, odd, 0, 8, 2, 10, 4, 12, 6, 14),
+            __builtin_shufflevector(even, odd, 1, 9, 3, 11, 5, 13, 7, 15)};
+#else
+    const f64v even = pairs(0), odd = pairs(1);
+    return {__builtin_shufflevector(even, odd, 0, 4, 2, 6), __builtin_shufflevector(even, odd, 1, 5, 3, 7)};
+#endif
+#else
+    return {__builtin_shufflevector(of(0), of(1), 0, 2), __builtin_shufflevector(of(0), of(1), 1, 3)};
+#endif
+  }
+
+ private:
+  const double (&table_)[Rows][Columns];
+  alignas(sizeof(u64v)) std::uint64_t at_[lanes64];
+};
+#if defined(__AVX512F__)
+// Of 16 rows: a column is two registers, from which one instruction takes what each lane asks for.
+template <int Columns>
+class rows_of<16, Columns> {
+ public:
+  [[gnu::always_inline]] rows_of(const double (&table)[16][Columns], u64v at) : table_(table), at_(at) {}
+  [[gnu::always_inline]] num::double_word<f64v> two(int first) const { return {one(first), one(first + 1)}; }
+
+ private:
+  [[gnu::always_inline]] f64v one(int k) const {
+    const auto half = [&](int i) {
+      return f64v{table_[i][k],     table_[i + 1][k], table_[i + 2][k], table_[i + 3][k],
+                  table_[i + 4][k], table_[i + 5][k], table_[i + 6][k], table_[i + 7][k]};
+    };
+    return _mm512_permutex2var_pd(half(0), as<__m512i>(at_), half(8));
+  }
+  const double (&table_)[16][Columns];
+  const u64v at_;
+};
+#endif
+
 }  // namespace repdl::cpu::REPDL_ISA
 
 namespace repdl::num {
@@ -273,10 +314,11 @@ struct math<cpu::REPDL_ISA::f64v> {
   [[gnu::always_inline]] static real from_bits(bits a) { return cpu::REPDL_ISA::as<real>(a); }
   [[gnu::always_inline]] static single to_float(real a) { return cpu::REPDL_ISA::narrow(a); }
   [[gnu::always_inline]] static real sqrt(real a) { return cpu::REPDL_ISA::square_root(a); }
-  [[gnu::always_inline]] static real look_up(const double* column, bits row) {
-    return cpu::REPDL_ISA::gather(column, row);
+  template <int Rows, int Columns>
+  [[gnu::always_inline]] static auto look_up(const double (&table)[Rows][Columns], bits at) {
+    return cpu::REPDL_ISA::rows_of<Rows, Columns>(table, at);
   }
-  [[gnu::always_inline]] static bool any(cpu::REPDL_ISA::i64v mask) { return cpu::REPDL_ISA::any(mask); }
+  [[gnu::always_inline]] static bool every(cpu::REPDL_ISA::i64v mask) { return cpu::REPDL_ISA::every(mask); }
 };
 
 }  // namespace REPDL_ISA

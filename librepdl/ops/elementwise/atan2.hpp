@@ -156,16 +156,29 @@ struct atan2_64 {
   }
   template <class R>
   REPDL_HD static decided_lanes<R> first(R y, R x) {
-    using Ball = dd_ball<R>;
     const R a = magnitude_of(y), b = magnitude_of(x);
     const mask_of<R> steep = a > b;
     const R n = steep ? b : a, d = steep ? a : b;
     const R scale = math<R>::from_bits((2046 - (math<R>::to_bits(d) >> 52)) << 52);
-    const mask_of<R> beside = (n < 0x1p-110 * d) & (steep | (x < 0));
-    const R none = math<R>::all(0);
-    const Ball t = select(beside, Ball{none, none, math<R>::all(0x1p-109)}, arctangent(n * scale, d * scale));
-    const decided_lanes<R> r = round_ball(turned(t, steep, x < 0));
-    return {copy_sign(r.value, y), r.decided};
+    if constexpr (uses_tables) {
+      // Within 2^-71 of itself, and 2^-105 for pi/2's parts; a tiny t, which may have underflowed, is nothing beside pi/2.
+      const R m = n * scale, one = d * scale;
+      const double_word<R> t = arctangent_by_table(m, one);
+      const mask_of<R> flipped = steep != (x < 0);
+      const R far = x < 0 ? math<R>::all(2) : math<R>::all(0);
+      const R quarters = steep ? math<R>::all(1) : far;
+      const double_word<R> s = fast_two_sum(quarters * dd_half_pi.hi, flipped ? -t.hi : t.hi);
+      const R low = math<R>::muladd(quarters, math<R>::all(dd_half_pi.lo), flipped ? -t.lo : t.lo);
+      const decided_lanes<R> r = round_within(double_word<R>{s.hi, s.lo + low}, math<R>::all(0x1p-70));
+      return {copy_sign(r.value, y), static_cast<mask_of<R>>(r.decided & (one >= 1) & (m + quarters >= 0x1p-400))};
+    } else {
+      using Ball = dd_ball<R>;
+      const mask_of<R> beside = (n < 0x1p-110 * d) & (steep | (x < 0));
+      const R none = math<R>::all(0);
+      const Ball t = select(beside, Ball{none, none, math<R>::all(0x1p-109)}, arctangent(n * scale, d * scale));
+      const decided_lanes<R> r = round_ball(turned(t, steep, x < 0));
+      return {copy_sign(r.value, y), r.decided};
+    }
   }
   template <class Ball>
   REPDL_HD static auto formula(double y, double x) {

@@ -47,6 +47,9 @@ struct by_formula {
     } else {
       r = round_ball(D::template formula<dd_ball<R>>(x, more...));
     }
+    if constexpr (!on_device) {
+      if (math<R>::every(plain)) return r;
+    }
     return {plain ? r.value : D::special(x, more...), static_cast<mask_of<R>>(r.decided | (plain == 0))};
   }
   template <class... X>

@@ -34,6 +34,7 @@
 // narrow formats.
 #pragma once
 
+#include "librepdl/num/dd_erf.hpp"
 #include "librepdl/num/dd_error_function.hpp"
 #include "librepdl/num/multi_limb_error_function.hpp"
 #include "librepdl/ops/elementwise/binary64.hpp"
@@ -182,21 +183,13 @@ struct erf64 {
   }
   template <class R>
   REPDL_HD static decided_lanes<R> first(R x) {
-    using Ball = dd_ball<R>;
     const R z = magnitude_of(x);
-    const error_terms<R> t({z, math<R>::all(0)}, z);
     decided_lanes<R> r;
     if constexpr (uses_tables) {
-      // e^(-z^2) F(z) <= 0.216 errs by 2^-69.4 and 2^-69.5 of itself, and erf z >= 0.784 by 2^-70 of itself.
-      const double_word<R> square = two_prod(z, z);
-      const reduced_exponent<R> e = reduce_exponent(double_word<R>{-square.hi, -square.lo});
-      const double_word<R> tail = product(exp_reduced<false>(e), value_of(t.value));
-      const R s = power_of(e.k);
-      const double_word<R> sum = fast_two_sum(math<R>::all(1), -(tail.hi * s));
-      const double_word<R> far = fast_two_sum(sum.hi, sum.lo - tail.lo * s);
-      const R hi = t.near ? t.value.hi : far.hi;
-      r = round_ball(Ball{hi, t.near ? t.value.lo : far.lo, 0x1p-70 * hi});
+      r = round_within(erf_by_table(z), math<R>::all(0x1p-68));
     } else {
+      using Ball = dd_ball<R>;
+      const error_terms<R> t({z, math<R>::all(0)}, z);
       const Ball far = number<Ball>(1) - exponential(negated(number<Ball>(z) * number<Ball>(z))) * t.value;
       r = round_ball(select(t.near, t.value, far));
     }

@@ -125,7 +125,7 @@ struct exp64 {
     if constexpr (uses_tables) {
       const reduced_exponent<R> e = reduce_exponent(double_word<R>{x, math<R>::all(0)});
       const double_word<R> m = exp_reduced<false>(e);
-      return round_scaled(dd_ball<R>{m.hi, m.lo, exp_reduced_error * m.hi}, e.k);
+      return round_scaled_within(m, exp_reduced_error, e.k);
     } else {
       const scaled_ball<R> e = scaled_exponential(number<dd_ball<R>>(x));
       return round_scaled(e.m, e.k);

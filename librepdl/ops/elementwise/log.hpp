@@ -91,7 +91,12 @@ struct body<ops::log> {
 struct log64 : logarithm64 {
   template <class R>
   REPDL_HD static decided_lanes<R> first(R x) {
-    if constexpr (uses_tables) {
+    if constexpr (uses_tables && has_fast_fma) {
+      const mask_of<R> subnormal = x < 0x1p-1022;
+      const R e = subnormal ? math<R>::all(-54) : math<R>::all(0);
+      const short_logarithm<R> log = logarithm_by_short_table(subnormal ? 0x1p54 * x : x, e);
+      return round_within(log.value, log.error);
+    } else if constexpr (uses_tables) {  // without FMA, short tables save nothing
       return round_ball(join_logarithm<false>(reduce_any_logarithm(x)));
     } else {
       const logarithm64_parts<R> a = logarithm64_of(x);

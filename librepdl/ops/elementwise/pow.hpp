@@ -407,11 +407,11 @@ struct pow64 {
       const dd_ball<R> log = precise_logarithm(magnitude_of(x));
       const double_word<R> w = product(double_word<R>{y, math<R>::all(0)}, value_of(log));
       const mask_of<R> near = magnitude_of(w.hi) <= 690;
-      if (!math<R>::any(near == 0)) {
+      if (math<R>::every(near)) {
         const reduced_exponent<R> e = reduce_exponent(w);
         const double_word<R> m = exp_reduced<false>(e);
-        const decided_lanes<R> r = round_normal(dd_ball<R>{m.hi, m.lo, 0x1p-69 * m.hi}, e.k);
-        return {with_sign_of_base(r.value, x, y), r.decided};
+        const decided_lanes<R> r = round_within(m, math<R>::all(0x1p-69));
+        return {with_sign_of_base(r.value * power_of(e.k), x, y), r.decided};
       }
     }
     const dd_ball<R> w = power_ball(y) * precise_logarithm(magnitude_of(x));

@@ -63,7 +63,7 @@ struct tanh64 {
       const double_word<R> z = exp_reduced_less(e, c);
       const double_word<R> s = two_sum(z.hi, 2 * c);
       const double_word<R> t = ratio(z, fast_two_sum(s.hi, s.lo + z.lo));
-      const decided_lanes<R> r = round_ball(dd_ball<R>{t.hi, t.lo, 0x1p-69 * t.hi});
+      const decided_lanes<R> r = round_within(t, math<R>::all(0x1p-69));
       return {copy_sign(r.value, x), r.decided};
     } else {
       return round_ball(formula<dd_ball<R>>(x));
