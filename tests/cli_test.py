@@ -1344,6 +1344,10 @@ class Structured(Case):
                     check("min", t, lambda g: min(x[i] for i in g) % 2**width)
                     check("argmax", "i64", lambda g: max(range(len(g)), key=lambda i: x[g[i]]))
                     check("argmin", "i64", lambda g: min(range(len(g)), key=lambda i: x[g[i]]))
+                    check("prod", "i64", lambda g: math.prod(x[i] for i in g) % 2**64)
+                for op, f in (("cumsum", sum), ("cumprod", math.prod)):
+                    self.check(op, [(stored, [8, 11], t)],
+                               ("i64", (8, 11), [f(x[i - i % 11:i + 1]) % 2**64 for i in range(88)]), "--attr", "axis=-1")
             self.check("sum", [([], [0], t)], ("i64", (), [0]))
             self.check("mean", [([], [0], t)], ("f64", (), [nan("f64")]))
         self.check("mean", [([2**63 - 1] * 2, [2], "i64")], ("f64", (), [rounded(F(2**63), "f64")]))
@@ -2040,7 +2044,7 @@ class Errors(Case):
                                  ("eval dot x.npy v.npy -o out.npy", "rank"), ("eval matmul x.npy x.npy -o out.npy", "3", "2"),
                                  ("eval conv2d half.npy half.npy -o out.npy", "f32", "f16"), ("eval add half.npy x.npy -o out.npy", "f16, as x", "f32"),
                                  ("eval add x.npy x.npy -o out.npy --attr alpha=1e300", "alpha", "2^200", "1e+300"),
-                                 ("eval leaky_relu x.npy -o out.npy --attr alpha=1", "slope", "'alpha'"), ("eval prod int.npy -o out.npy", "i64"),
+                                 ("eval leaky_relu x.npy -o out.npy --attr alpha=1", "slope", "'alpha'"), ("eval logcumsumexp int.npy -o out.npy", "i64"),
                                  ("eval max empty.npy -o out.npy",), ("eval sum x.npy -o out.npy --attr axis=2", "axis"),
                                  ("eval sum x.npy -o out.npy --attr axis=0,0", "axis"), ("eval sum x.npy -o out.npy --attr axes=0", "'axes'"),
                                  ("eval sum x.npy -o out.npy --attr axis=one", "'one'"), ("eval sum x.npy -o out.npy --attr keepdim=maybe", "'maybe'"),

@@ -389,7 +389,7 @@ struct draw_plan {
 };
 
 /// Prefixes: for every index of the kept axes a line along the reduced ones, in the order of the caller's axes. cumsum, cumprod,
-/// logcumsumexp: one axis, and out as x. prod: the last prefix alone, a number for each line; length may be 0.
+/// logcumsumexp: one axis, and out as x. prod: the last prefix alone, a number for each line; length may be 0. Of integers out is i64.
 struct scan_plan {
   ops::op_id op;
   dtype type;

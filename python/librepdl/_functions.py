@@ -4070,41 +4070,38 @@ def upsample_nearest2d_backward(g: A, size: Ints, scale_h: float = 0.0, scale_w:
     return result
 
 
-def cumsum(x: A, axis: int = -1, *, out: A | None = None) -> A:
-    """sum of x_0 to x_i along the axis; exact zero is +0, rounded once.
+def cumsum(x: A, axis: int = -1, *, out: Any | None = None) -> Any:
+    """sum of x_0 to x_i along the axis; exact zero is +0; of integers i64, modulo 2^64, rounded once.
 
-    x: f16 bf16 f32 f64
-    out: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
+    out: f16 bf16 f32 f64 i64
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(298, (x,), out, (axis,))
-    return result
+    return _call(298, (x,), out, (axis,))
 
 
-def prod(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
-    """product of x over the axes, 1 of none; a zero with an infinity is NaN, rounded once.
+def prod(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
+    """product of x over the axes, 1 of none; a zero with an infinity is NaN; of integers i64, modulo 2^64, rounded once.
 
-    x: f16 bf16 f32 f64
-    out: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
+    out: f16 bf16 f32 f64 i64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(299, (x,), out, (axis, keepdims))
-    return result
+    return _call(299, (x,), out, (axis, keepdims))
 
 
-def cumprod(x: A, axis: int = -1, *, out: A | None = None) -> A:
-    """product of x_0 to x_i along the axis; a zero with an infinity is NaN, rounded once.
+def cumprod(x: A, axis: int = -1, *, out: Any | None = None) -> Any:
+    """product of x_0 to x_i along the axis; a zero with an infinity is NaN; of integers i64, modulo 2^64, rounded once.
 
-    x: f16 bf16 f32 f64
-    out: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
+    out: f16 bf16 f32 f64 i64
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(300, (x,), out, (axis,))
-    return result
+    return _call(300, (x,), out, (axis,))
 
 
 def logcumsumexp(x: A, axis: int = -1, *, out: A | None = None) -> A:

@@ -391,7 +391,7 @@ def test_reductions_of_integers(type):
     x = r.integers(0, 2, (6, 50, 7)).astype(bool) if type == "bool" else r.integers(-2**31, 2**31, (6, 50, 7)).astype(type)
     for axis in (None, 0, 1, -1, (0, 2)):
         for y in (x, x[::-1, ::2].transpose(1, 2, 0)):
-            for name in ("sum", "max", "min"):
+            for name in ("sum", "prod", "max", "min"):
                 got, expected = getattr(librepdl, name)(y, axis, keepdims=True), getattr(np, name)(y, axis, keepdims=True)
                 assert got.dtype == expected.dtype and got.shape == expected.shape and bits(got) == bits(expected)
             # Sums of fewer than 2^22 numbers below 2^31: NumPy's binary64 sums are exact, too.
@@ -400,6 +400,9 @@ def test_reductions_of_integers(type):
             if not isinstance(axis, tuple):
                 for name in ("argmax", "argmin"):
                     assert bits(getattr(librepdl, name)(y, axis)) == bits(np.asarray(getattr(np, name)(y, axis)))
+    for name in ("cumsum", "cumprod"):
+        got, expected = getattr(librepdl, name)(x[::-1, ::2], axis=1), getattr(np, name)(x[::-1, ::2], axis=1)
+        assert got.dtype == np.int64 and bits(got) == bits(expected)
     assert librepdl.sum(np.array([2**63 - 1, 1])) == -2**63
     assert librepdl.mean(np.array([2**53 + 1, -2**53])) == 0.5  # NumPy converts first, and has 0
     out = np.zeros((), np.int64)

@@ -381,9 +381,9 @@ r_upsample_nearest2d: NDArray[np.float32] = librepdl.upsample_nearest2d(x=x, siz
 r_upsample_nearest2d_backward: NDArray[np.float32] = librepdl.upsample_nearest2d_backward(g=x, size=(1, 1),
     scale_h=0.5, scale_w=0.5, exact=True, out=x)
 r_multinomial: Any = g.multinomial(x=x, num_samples=1, replacement=True, out=x)
-r_cumsum: NDArray[np.float32] = librepdl.cumsum(x=x, axis=1, out=x)
-r_prod: NDArray[np.float32] = librepdl.prod(x=x, axis=(1, 1), keepdims=True, out=x)
-r_cumprod: NDArray[np.float32] = librepdl.cumprod(x=x, axis=1, out=x)
+r_cumsum: Any = librepdl.cumsum(x=x, axis=1, out=x)
+r_prod: Any = librepdl.prod(x=x, axis=(1, 1), keepdims=True, out=x)
+r_cumprod: Any = librepdl.cumprod(x=x, axis=1, out=x)
 r_logcumsumexp: NDArray[np.float32] = librepdl.logcumsumexp(x=x, axis=1, out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
