@@ -224,6 +224,8 @@ std::vector<array> inputs(const digest_case& c) {
                            c.seed)};
     case ops::family::scan:
       return scan_inputs(c);
+    case ops::family::exponent:
+      return fill_exponents(c.kind, c.formats, c.shapes, c.seed);
     case ops::family::sequence:
       return {};
     case ops::family::convolution:

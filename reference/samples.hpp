@@ -116,6 +116,11 @@ array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, s
 array fill_products(sample_class c, std::int64_t rows, std::int64_t k, std::uint64_t seed, std::uint64_t stream,
                     dtype type);
 
+/// Operands of ldexp, or of frexp: x of the class, and exponents n by which x 2^n is of it: a tie of subnormal numbers, near one,
+/// subnormal, at the border of overflow; others are small, of any length, or an end of their range.
+std::vector<array> fill_exponents(sample_class c, const std::vector<dtype>& formats,
+                                  const std::vector<shape_list>& shapes, std::uint64_t seed);
+
 /// rows * k terms of a format whose sum over each row, of |x|, of x^2, or the root of that, is of the class.
 enum class magnitude_sum { plain, squares, root };
 array fill_magnitudes(sample_class c, std::int64_t rows, std::int64_t k, magnitude_sum kind, std::uint64_t seed,

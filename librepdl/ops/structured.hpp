@@ -13,7 +13,7 @@ namespace repdl::ops {
 /// number for each row; `along`, x's along those axes, as weights have; or its own.
 enum class extent { x, rows, along, own };
 /// What its numbers are, where not any will do: else every result would be NaN, or an error.
-enum class domain { any, probabilities, weights, logarithms, indices };
+enum class domain { any, probabilities, weights, logarithms, indices, exponents };
 struct operand {
   std::string_view name;
   dtype_set types;
@@ -621,6 +621,20 @@ struct cumprod : of_x<op_id::cumprod, scan_options, FLOATS | INTEGERS, FLOATS | 
 };
 struct logcumsumexp : of_x<op_id::logcumsumexp, scan_options, FLOATS> {
   static constexpr std::string_view formula = "ln sum of e^x_0 to e^x_i along the axis";
+};
+
+struct ldexp : operation<op_id::ldexp> {
+  static constexpr std::string_view formula = "x * 2^n";
+  using attrs = no_attrs;
+  static constexpr operand in[] = {{"x", FLOATS}, of(domain::exponents, {"n", I64 | I32})};
+  static constexpr operand out[] = {{"out", FLOATS}};
+};
+struct frexp : operation<op_id::frexp> {
+  static constexpr std::string_view formula =
+      "m and e with x = m * 2^e, |m| in [1/2, 1); of zeros, infinities and NaN x and 0";
+  using attrs = no_attrs;
+  static constexpr operand in[] = {{"x", FLOATS}};
+  static constexpr operand out[] = {{"significand", FLOATS}, {"exponent", I32}};
 };
 
 // Pooling whose plans are those of max_pool2d, avg_pool2d and their gradients.

@@ -409,6 +409,24 @@ struct scan_plan {
   bool has_each() const noexcept { return op != ops::op_id::prod; }
 };
 
+/// ldexp: out = x 2^n. frexp: out and `exponent`, a number's significand and exponent. Elements over `rank` axes, broadcast operands with
+/// stride 0; exponent_stride is n's, too.
+struct exponent_plan {
+  ops::op_id op;
+  dtype type;           // of x and out
+  dtype exponent_type;  // i64 or i32
+  int rank;
+  std::int64_t count;  // the product of shape, >= 1
+  axes shape;
+  const void* x;
+  axes x_stride;
+  void* out;
+  axes out_stride;
+  const void* n;           // of ldexp
+  std::int32_t* exponent;  // of frexp
+  axes exponent_stride;
+};
+
 /// Sums to places given by indices. A position p has an index, in [0, bound), and a slice of the source, of `inner` elements; its
 /// target is target_step * index + the offset of p by target_stride. A target's slice of out is
 ///     x + alpha * S, or S / n with `mean`, S the sum of the slices of the n positions whose target it is,

@@ -758,6 +758,21 @@ std::vector<group> scan_calls(const subject& what) {
   return all;
 }
 
+// Elements side by side and not, exponents of both types, for each element or for a column.
+std::vector<group> exponent_calls(const subject& what) {
+  group g;
+  const std::vector<operand_info>& in = info_of(what.op).in;
+  for (const dtype exponents : {dtype::i64, dtype::i32}) {
+    for (const layout how : {layout::contiguous, layout::shifted, layout::spread}) {
+      test_call c{what.op, {{{3, 5, 67}, how, what.in}}, how};
+      if (in.size() > 1) c.in.push_back({how == layout::spread ? sizes{5, 1} : sizes{3, 5, 67}, how, exponents});
+      g.push_back(c);
+      g.push_back(wide(c));
+    }
+  }
+  return {g};
+}
+
 // Losses at targets: each, their sum and mean, with weights and without; few samples and many.
 std::vector<group> nll_calls(const subject& what) {
   std::vector<group> all;
@@ -817,6 +832,8 @@ std::vector<group> structured_calls(const subject& what) {
       return draw_calls(what);
     case ops::family::scan:
       return scan_calls(what);
+    case ops::family::exponent:
+      return exponent_calls(what);
   }
   return {};
 }
@@ -945,7 +962,8 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
                                                                     : value_of(p.spec.type, !elementwise, random, i);
     const ops::float_traits& f = ops::traits_of(p.spec.type).floating;
     const std::uint64_t sign = std::uint64_t{1} << (8 * bytes - 1);
-    if (domain == ops::domain::indices) bits = random % 7;                         // below 9 in every call
+    if (domain == ops::domain::indices) bits = random % 7;  // below 9 in every call
+    if (domain == ops::domain::exponents) bits = (random >> 40) % 8 == 0 ? random : random % 601 - 300;
     if (domain == ops::domain::weights) bits = (bits & ~sign) | (i == 0 ? 1 : 0);  // the first not 0
     // Of -inf the weight is 0, not a small one.
     if (domain == ops::domain::logarithms && (random >> 40) % 8 == 0) {

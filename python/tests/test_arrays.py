@@ -413,6 +413,25 @@ def test_reductions_of_integers(type):
         librepdl.dot(x[0, 0], x[0, 0])
 
 
+@pytest.mark.parametrize("type", ["float64", "float32", "float16"])
+def test_exponents(type):
+    r = np.random.default_rng(6)
+    x = r.integers(0, 1 << 16, (40, 50, 4)).astype(np.uint16).view(type).reshape(-1)
+    x = x[np.isfinite(x)]
+    m, e = librepdl.frexp(x)
+    expected = np.frexp(x)
+    assert m.dtype == x.dtype and e.dtype == np.int32 and bits(m) == bits(expected[0]) and bits(e) == bits(expected[1])
+    with np.errstate(all="ignore"):
+        n = r.integers(-70, 70, x.shape)
+        assert bits(librepdl.ldexp(x[::-1], n)) == bits(np.ldexp(x[::-1], n))
+        assert bits(librepdl.ldexp(x, n[:1].astype(np.int32))) == bits(np.ldexp(x, n[0])) and bits(librepdl.ldexp(x, 3)) == bits(np.ldexp(x, 3))
+    assert librepdl.ldexp(np.ones(1, type), -2**63)[0] == 0 and librepdl.ldexp(-np.ones(1, type), 2**63 - 1)[0] == -np.inf
+    m, e = librepdl.frexp(np.array([np.inf, -np.inf, np.nan, -0.0], type))
+    assert m[0] == np.inf and m[1] == -np.inf and np.isnan(m[2]) and m[3] == 0 and np.signbit(m[3]) and not e.any()
+    with pytest.raises(NotImplementedError, match="ldexp: n: expected i64 or i32"):
+        librepdl.ldexp(x, x)
+
+
 def test_functions_of_no_array():
     x = librepdl.linspace(0, 1, 5)
     assert isinstance(x, np.ndarray) and x.dtype == np.float32 and x.tolist() == [0, 0.25, 0.5, 0.75, 1]

@@ -93,7 +93,7 @@ TEST_CASE("scans: every class, format, tier, number of threads and layout, again
           CAPTURE(seed);
           CAPTURE(std::string(name_of(kind)));
           CAPTURE(std::string(name_of(t)));
-          all.check({op, {x}, attrs}, {o, k, static_cast<int>(t)}, want);
+          all.check({op, {x}, attrs}, {o, k, static_cast<int>(t)}, {want});
         }
       }
     }

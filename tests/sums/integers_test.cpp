@@ -94,7 +94,7 @@ TEST_CASE("integers: every class, type, number of threads and layout, against th
           CAPTURE(stream);
           CAPTURE(std::string(name_of(kind)));
           CAPTURE(std::string(name_of(t)));
-          all.check({op, {x}, attrs}, {find(op)->id, k, static_cast<int>(t)}, want);
+          all.check({op, {x}, attrs}, {find(op)->id, k, static_cast<int>(t)}, {want});
         }
       }
     }

@@ -176,6 +176,15 @@ void cumprod(context& ctx, const_tensor_view x, tensor_view out, const scan_opti
 /// out_i = ln sum of e^x_0 to e^x_i along the axis, as logsumexp.
 void logcumsumexp(context& ctx, const_tensor_view x, tensor_view out, const scan_options& options = {});
 
+// ---- exponents
+
+/// out = x 2^n, rounded once, subnormal results too; n of i64 or i32, which broadcasts with x. Zeros and infinities stay what they are for
+/// every n.
+void ldexp(context& ctx, const_tensor_view x, const_tensor_view n, tensor_view out);
+/// x = significand 2^exponent, exactly, with a significand of magnitude in [1/2, 1) and x's sign, and an exponent of i32. Of zeros,
+/// infinities and NaN the significand is x and the exponent 0.
+void frexp(context& ctx, const_tensor_view x, tensor_view significand, tensor_view exponent);
+
 // ---- softmax and losses
 //
 // One rounding per output element, the whole formula inside it. An element -inf has weight 0; a row with NaN, +inf or
