@@ -42,7 +42,7 @@ class rest_of_line final : public scan_rest {
 
 // What an element takes, in nanoseconds (bench/thread_estimates.cpp).
 double element_time(const plan::scan_plan& p) noexcept {
-  if (!ops::is_floating(p.type)) return 2;
+  if (!ops::is_floating(p.type)) return 1.2;
   return p.op == ops::op_id::cumsum ? 7 : p.op == ops::op_id::logcumsumexp ? 280 : 20;
 }
 
