@@ -48,6 +48,7 @@ large_shapes shapes_of(const repdl::samples::record& r) {
     case ops_family::nll:
     case ops_family::sequence:
     case ops_family::scan:
+    case ops_family::exponent:
       break;
   }
   if (r.axes == row_axes::channels || r.axes == row_axes::groups) return {{16, 64, 28, 28}, {}};

@@ -22,11 +22,12 @@ namespace {
 
 using repdl::dtype;
 
-// One call: shapes of the operands, and attributes as on the command line. In f32 where the operation has it.
+// One call: shapes of the operands, and attributes as on the command line. In f32, or the type given, where the operation has it.
 struct row {
   const char* op;
   std::vector<std::vector<std::int64_t>> shapes;
   std::vector<std::pair<const char*, const char*>> attributes{};
+  dtype type = dtype::f32;
 };
 
 constexpr std::int64_t n = 16384;
@@ -67,6 +68,10 @@ std::vector<row> rows() {
                                 {"prod", {{128, 128}}, {{"axis", "1"}}},
                                 {"cumprod", {{128, 128}}},
                                 {"logcumsumexp", {{128, 128}}},
+                                {"cumsum", {{128, 128}}, {}, dtype::i64},
+                                {"cumprod", {{128, 128}}, {}, dtype::i64},
+                                {"ldexp", {{n}, {n}}},
+                                {"frexp", {{n}}},
                                 {"softmax_backward", {{128, 128}, {128, 128}}},
                                 {"cross_entropy", {{128, 128}, {128}}},
                                 {"layer_norm", {{128, 128}}},
@@ -133,8 +138,8 @@ void measure(repdl::context& ctx, const row& r) {
   for (const auto& [name, text] : r.attributes) attributes.push_back(repdl::parse_attribute(op, name, text));
   for (std::size_t i = 0; i < r.shapes.size(); ++i) {
     const auto& types = op.in[i].types;
-    const bool narrow = std::find(types.begin(), types.end(), dtype::f32) != types.end();
-    tensors.push_back(filled(ctx, narrow ? dtype::f32 : types.front(), r.shapes[i], i));
+    const bool takes = std::find(types.begin(), types.end(), r.type) != types.end();
+    tensors.push_back(filled(ctx, takes ? r.type : types.front(), r.shapes[i], i));
     in.push_back(tensors.back().view());
   }
   for (const repdl::tensor_spec& s : repdl::infer(op, in, attributes)) {
@@ -161,6 +166,7 @@ void measure(repdl::context& ctx, const row& r) {
   std::string what = op.name;
   for (const auto& shape : r.shapes) what += (&shape == r.shapes.data() ? " " : ", ") + to_string(repdl::sizes(shape));
   for (const auto& [name, text] : r.attributes) what += std::string(" ") + name + "=" + text;
+  if (r.type != dtype::f32) what += " " + std::string(repdl::name_of(r.type));
   std::printf("%-12s %-72s %8.2f %8.2f %8.2f\n", op.family.c_str(), what.c_str(), measured, estimate,
               measured / estimate);
 }

@@ -188,8 +188,10 @@ std::vector<array> scan_inputs(const digest_case& c) {
                             : shape_list{attribute_or<std::int64_t>(c.attrs, "axis", -1)};
   const reduce_layout l = layout_of(c.shapes[0], axes, false);
   const auto rows = static_cast<std::int64_t>(l.kept.size()), k = static_cast<std::int64_t>(l.reduced.size());
-  const array all = c.op == "cumsum" ? fill_terms(c.kind, rows, k, false, c.seed, 0, c.formats[0])
-                                     : fill_products(c.kind, rows, k, c.seed, 0, c.formats[0]);
+  const dtype type = c.formats[0];
+  const array all = !is_floating(type) ? fill_integers(c.kind, rows, k, c.seed, 0, type, c.op != "cumsum")
+                    : c.op == "cumsum" ? fill_terms(c.kind, rows, k, false, c.seed, 0, type)
+                                       : fill_products(c.kind, rows, k, c.seed, 0, type);
   array x(c.formats[0], c.shapes[0]);
   std::size_t i = 0;
   for (const std::int64_t base : l.kept)
@@ -222,6 +224,8 @@ std::vector<array> inputs(const digest_case& c) {
                            c.seed)};
     case ops::family::scan:
       return scan_inputs(c);
+    case ops::family::exponent:
+      return fill_exponents(c.kind, c.formats, c.shapes, c.seed);
     case ops::family::sequence:
       return {};
     case ops::family::convolution:

@@ -236,6 +236,8 @@ results given(const call& c) {
   return {given_norm(Op::name, c.in, c.attrs, c.where)};
 }
 
+results taken_apart(const call& c) { return frexp(c[0]); }
+
 template <bool WithIndices>
 results max_pooled(const call& c) {
   return max_pool2d(c[0], c.attrs, WithIndices);
@@ -338,6 +340,8 @@ constexpr oracle_line oracles[] = {
     {"prod", of<prod>},
     {"cumprod", of<cumprod>},
     {"logcumsumexp", of<logcumsumexp>},
+    {"ldexp", of<ldexp>},
+    {"frexp", taken_apart},
     {"total_norm", stepped<total_norm>},
     {"clip_grad_norm", stepped<clip_grad_norm>},
 };

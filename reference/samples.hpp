@@ -105,9 +105,9 @@ array fill_conversion(sample_class c, dtype from, dtype to, std::int64_t count, 
 array fill_ordered(sample_class c, std::int64_t rows, std::int64_t k, std::uint64_t seed, std::uint64_t stream,
                    dtype type);
 /// rows * k integers, in half of the rows with equal ones among them, in few all equal. Of i64 those of ties have an odd mean of 54 bits
-/// times a power of two, those of near-ties such a sum and 1 or -1.
+/// times a power of two, those of near-ties such a sum and 1 or -1. As factors, nearly all in half of the rows are odd: 64 even ones are 0.
 array fill_integers(sample_class c, std::int64_t rows, std::int64_t k, std::uint64_t seed, std::uint64_t stream,
-                    dtype type);
+                    dtype type, bool factors = false);
 /// rows * k terms, f16, bf16 or f32, whose sum (mean: sum / k) over each row is of the class.
 array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, std::uint64_t seed, std::uint64_t stream,
                  dtype type = dtype::f32);
@@ -115,6 +115,11 @@ array fill_terms(sample_class c, std::int64_t rows, std::int64_t k, bool mean, s
 /// rows * k factors whose product over each row is of the class.
 array fill_products(sample_class c, std::int64_t rows, std::int64_t k, std::uint64_t seed, std::uint64_t stream,
                     dtype type);
+
+/// Operands of ldexp, or of frexp: x of the class, and exponents n by which x 2^n is of it: a tie of subnormal numbers, near one,
+/// subnormal, at the border of overflow; others are small, of any length, or an end of their range.
+std::vector<array> fill_exponents(sample_class c, const std::vector<dtype>& formats,
+                                  const std::vector<shape_list>& shapes, std::uint64_t seed);
 
 /// rows * k terms of a format whose sum over each row, of |x|, of x^2, or the root of that, is of the class.
 enum class magnitude_sum { plain, squares, root };

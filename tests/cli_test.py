@@ -1344,6 +1344,10 @@ class Structured(Case):
                     check("min", t, lambda g: min(x[i] for i in g) % 2**width)
                     check("argmax", "i64", lambda g: max(range(len(g)), key=lambda i: x[g[i]]))
                     check("argmin", "i64", lambda g: min(range(len(g)), key=lambda i: x[g[i]]))
+                    check("prod", "i64", lambda g: math.prod(x[i] for i in g) % 2**64)
+                for op, f in (("cumsum", sum), ("cumprod", math.prod)):
+                    self.check(op, [(stored, [8, 11], t)],
+                               ("i64", (8, 11), [f(x[i - i % 11:i + 1]) % 2**64 for i in range(88)]), "--attr", "axis=-1")
             self.check("sum", [([], [0], t)], ("i64", (), [0]))
             self.check("mean", [([], [0], t)], ("f64", (), [nan("f64")]))
         self.check("mean", [([2**63 - 1] * 2, [2], "i64")], ("f64", (), [rounded(F(2**63), "f64")]))
@@ -1597,6 +1601,39 @@ class Structured(Case):
             e = [(decimal.Decimal(d.numerator) / decimal.Decimal(d.denominator)).exp() for d in (F(value(b, t)) for b in x)]
             logs = [rounded(F(sum(e[:i + 1]).ln()), t) for i in range(1, n)]
             self.check("logcumsumexp", [(x, [n], t)], (t, (n,), [x[0] if value(x[0], t) else 0] + logs))
+
+    def test_exponents(self):
+        r = random.Random(50)
+        for t in ("f16", "bf16", "f32", "f64"):
+            width, precision, emin, emax, _ = FORMATS[t]
+            x = [r.randrange(infinity(t)) | r.choice((0, sign_bit(t))) for _ in range(300)] + [1, 1 | sign_bit(t), infinity(t) - 1]
+            n = []
+            for b in x:
+                v = abs(value(b, t)) or F(1)
+                lead = v.numerator.bit_length() - v.denominator.bit_length()
+                # To subnormal numbers, to the border of overflow, anywhere.
+                n.append(r.choice((emin - r.randrange(precision + 2) - lead, emax + r.randrange(-1, 3) - lead, r.randrange(-3000, 3000))))
+            scaled = [rounded(value(b, t) * F(2) ** k, t, b) for b, k in zip(x, n)]
+            for e in ("i64", "i32"):
+                self.check("ldexp", [(x, [len(x)], t), (n, [len(x)], e)], (t, (len(x),), scaled))
+            ends = [2**63 - 1, -2**63, 5]
+            special = [0, sign_bit(t), infinity(t), infinity(t) | sign_bit(t), nan(t) | sign_bit(t)]
+            kept = special[:4] + [nan(t)]
+            self.check("ldexp", [(special, [5], t), (ends, [3, 1], "i64")], (t, (3, 5), kept * 3))
+            one = rounded(F(1), t)
+            self.check("ldexp", [([one, one | sign_bit(t)], [2], t), (ends, [3, 1], "i64")],
+                       (t, (3, 2), [infinity(t), infinity(t) | sign_bit(t), 0, sign_bit(t), rounded(F(32), t), rounded(F(-32), t)]))
+
+            given = self.save("x.npy", x + special, [len(x) + 5], t)
+            done = self.run_repdl("eval", "frexp", given, "-o", "m.npy", "-o", "e.npy")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (m_type, _, m), (e_type, _, e) = read_npy(self.dir / "m.npy"), read_npy(self.dir / "e.npy")
+            self.assertEqual((m_type, e_type), (t, "i32"))
+            for b, p, k in zip(x, m, e):
+                k -= k >> 31 << 32
+                self.assertEqual(value(p, t) * F(2) ** k, value(b, t))
+                self.assertTrue(value(b, t) == 0 and (p, k) == (b, 0) or F(1, 2) <= abs(value(p, t)) < 1)
+            self.assertEqual((m[-5:], e[-5:]), (kept, [0] * 5))
 
     def test_softmax(self):
         half, one, two, ln2, inf = 0x3F000000, 0x3F800000, 0x40000000, 0x3F317218, 0x7F800000
@@ -2040,7 +2077,7 @@ class Errors(Case):
                                  ("eval dot x.npy v.npy -o out.npy", "rank"), ("eval matmul x.npy x.npy -o out.npy", "3", "2"),
                                  ("eval conv2d half.npy half.npy -o out.npy", "f32", "f16"), ("eval add half.npy x.npy -o out.npy", "f16, as x", "f32"),
                                  ("eval add x.npy x.npy -o out.npy --attr alpha=1e300", "alpha", "2^200", "1e+300"),
-                                 ("eval leaky_relu x.npy -o out.npy --attr alpha=1", "slope", "'alpha'"), ("eval prod int.npy -o out.npy", "i64"),
+                                 ("eval leaky_relu x.npy -o out.npy --attr alpha=1", "slope", "'alpha'"), ("eval logcumsumexp int.npy -o out.npy", "i64"),
                                  ("eval max empty.npy -o out.npy",), ("eval sum x.npy -o out.npy --attr axis=2", "axis"),
                                  ("eval sum x.npy -o out.npy --attr axis=0,0", "axis"), ("eval sum x.npy -o out.npy --attr axes=0", "'axes'"),
                                  ("eval sum x.npy -o out.npy --attr axis=one", "'one'"), ("eval sum x.npy -o out.npy --attr keepdim=maybe", "'maybe'"),

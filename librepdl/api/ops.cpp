@@ -266,6 +266,13 @@ void cumprod(context& ctx, const_tensor_view x, tensor_view out, const scan_opti
 void logcumsumexp(context& ctx, const_tensor_view x, tensor_view out, const scan_options& o) {
   api::submit<ops::logcumsumexp>(ctx, {&x, 1}, {&out, 1}, o);
 }
+void ldexp(context& ctx, const_tensor_view x, const_tensor_view n, tensor_view out) {
+  one_output<ops::ldexp>(ctx, out, {}, x, n);
+}
+void frexp(context& ctx, const_tensor_view x, tensor_view significand, tensor_view exponent) {
+  const tensor_view all[] = {significand, exponent};
+  api::submit<ops::frexp>(ctx, {&x, 1}, all, {});
+}
 
 void softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& o) {
   api::submit<ops::softmax>(ctx, {&x, 1}, {&out, 1}, o);

@@ -68,6 +68,8 @@ inline constexpr dtype_set LOGICAL = FLOATS | BOOL;
 inline constexpr dtype_set F8 = one(dtype::f8_e4m3fn) | one(dtype::f8_e5m2);
 inline constexpr dtype_set ALL = (1u << dtype_count) - 1;
 constexpr dtype state_format(dtype of) { return of == dtype::f64 ? dtype::f64 : dtype::f32; }
+/// Of sums and products: those of integers and booleans are i64, modulo 2^64.
+constexpr dtype total_type(dtype of) { return is_floating(of) ? of : dtype::i64; }
 /// "f16, bf16, f32 or f64".
 std::string describe(dtype_set set);
 

@@ -253,7 +253,8 @@ enum class family {
   sequence,
   upsample,
   draw,
-  scan
+  scan,
+  exponent
 };
 
 /// One row of structured.def.

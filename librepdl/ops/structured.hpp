@@ -13,7 +13,7 @@ namespace repdl::ops {
 /// number for each row; `along`, x's along those axes, as weights have; or its own.
 enum class extent { x, rows, along, own };
 /// What its numbers are, where not any will do: else every result would be NaN, or an error.
-enum class domain { any, probabilities, weights, logarithms, indices };
+enum class domain { any, probabilities, weights, logarithms, indices, exponents };
 struct operand {
   std::string_view name;
   dtype_set types;
@@ -75,11 +75,11 @@ struct operation {
 };
 
 // Operands that many have.
-template <op_id Id, class Attrs, dtype_set Types = F32>
+template <op_id Id, class Attrs, dtype_set Types = F32, dtype_set Out = Types>
 struct of_x : operation<Id> {
   using attrs = Attrs;
   static constexpr operand in[] = {{"x", Types}};
-  static constexpr operand out[] = {{"out", Types}};
+  static constexpr operand out[] = {{"out", Out}};
 };
 template <op_id Id, class Attrs, dtype_set Out>
 struct of_nothing : operation<Id> {
@@ -112,11 +112,7 @@ struct convert : operation<op_id::convert> {
 
 // Reductions: operands of one type, which is that of a number that comes out; but integers are added up in i64, and have means in f64.
 template <op_id Id, dtype_set Types = NARROW, dtype_set Out = Types>
-struct reduction_of_x : operation<Id> {
-  using attrs = reduce_options;
-  static constexpr operand in[] = {{"x", Types}};
-  static constexpr operand out[] = {{"out", Out}};
-};
+using reduction_of_x = of_x<Id, reduce_options, Types, Out>;
 struct sum : reduction_of_x<op_id::sum, FLOATS | INTEGERS, FLOATS | I64> {
   static constexpr std::string_view formula =
       "sum of x over the axes; exact zero is +0; of integers i64, modulo 2^64, of booleans how many are true";
@@ -611,17 +607,34 @@ struct vector_norm : operation<op_id::vector_norm> {
 };
 
 // What the first elements of a line make, or all of them.
-struct cumsum : of_x<op_id::cumsum, scan_options, FLOATS> {
-  static constexpr std::string_view formula = "sum of x_0 to x_i along the axis; exact zero is +0";
+struct cumsum : of_x<op_id::cumsum, scan_options, FLOATS | INTEGERS, FLOATS | I64> {
+  static constexpr std::string_view formula =
+      "sum of x_0 to x_i along the axis; exact zero is +0; of integers i64, modulo 2^64";
 };
-struct prod : of_x<op_id::prod, reduce_options, FLOATS> {
-  static constexpr std::string_view formula = "product of x over the axes, 1 of none; a zero with an infinity is NaN";
+struct prod : reduction_of_x<op_id::prod, FLOATS | INTEGERS, FLOATS | I64> {
+  static constexpr std::string_view formula =
+      "product of x over the axes, 1 of none; a zero with an infinity is NaN; of integers i64, modulo 2^64";
 };
-struct cumprod : of_x<op_id::cumprod, scan_options, FLOATS> {
-  static constexpr std::string_view formula = "product of x_0 to x_i along the axis; a zero with an infinity is NaN";
+struct cumprod : of_x<op_id::cumprod, scan_options, FLOATS | INTEGERS, FLOATS | I64> {
+  static constexpr std::string_view formula =
+      "product of x_0 to x_i along the axis; a zero with an infinity is NaN; of integers i64, modulo 2^64";
 };
 struct logcumsumexp : of_x<op_id::logcumsumexp, scan_options, FLOATS> {
   static constexpr std::string_view formula = "ln sum of e^x_0 to e^x_i along the axis";
+};
+
+struct ldexp : operation<op_id::ldexp> {
+  static constexpr std::string_view formula = "x * 2^n";
+  using attrs = no_attrs;
+  static constexpr operand in[] = {{"x", FLOATS}, of(domain::exponents, {"n", I64 | I32})};
+  static constexpr operand out[] = {{"out", FLOATS}};
+};
+struct frexp : operation<op_id::frexp> {
+  static constexpr std::string_view formula =
+      "m and e with x = m * 2^e, |m| in [1/2, 1); of zeros, infinities and NaN x and 0";
+  using attrs = no_attrs;
+  static constexpr operand in[] = {{"x", FLOATS}};
+  static constexpr operand out[] = {{"significand", FLOATS}, {"exponent", I32}};
 };
 
 // Pooling whose plans are those of max_pool2d, avg_pool2d and their gradients.

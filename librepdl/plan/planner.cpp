@@ -208,8 +208,8 @@ bool is_reduced(const sizes& axes, int i) { return std::find(axes.begin(), axes.
 dtype result_of(ops::op_id op, dtype type) {
   using enum ops::op_id;
   if (op == argmax || op == argmin) return dtype::i64;
-  if (ops::is_floating(type)) return type;
-  return op == sum ? dtype::i64 : op == mean ? dtype::f64 : type;
+  if (op == sum || op == prod) return ops::total_type(type);
+  return op == mean && !ops::is_floating(type) ? dtype::f64 : type;
 }
 
 // kept: the strides of the output, the inputs and the bias; inner: of the inputs. Normalises both.

@@ -68,6 +68,10 @@ tensor_spec infer_randint(const ops::randint_attrs&);
 tensor_spec infer_scan(std::string_view op, inputs in, const scan_options&);
 scan_plan make_scan(ops::op_id op, const const_tensor_view& x, const tensor_view& out, const scan_options&);
 scan_plan make_prod(inputs in, const tensor_view& out, const reduce_options&);
+tensor_spec infer_ldexp(inputs in);
+exponent_plan make_ldexp(inputs in, const tensor_view& out);
+specs infer_frexp(inputs in);
+exponent_plan make_frexp(inputs in, outputs out);
 tensor_spec infer_multinomial(inputs in, const ops::multinomial_attrs&);
 draw_plan make_multinomial(inputs in, const tensor_view& out, const ops::multinomial_attrs&);
 tensor_spec infer_dropout(std::string_view op, inputs in, const ops::dropout_attrs&);
@@ -405,6 +409,17 @@ template <>
 struct planner<ops::prod> {
   static tensor_spec infer(inputs in, const reduce_options& a) { return infer_reduce(ops::op_id::prod, "prod", in, a); }
   static scan_plan make(inputs in, const tensor_view& out, const reduce_options& a) { return make_prod(in, out, a); }
+};
+
+template <>
+struct planner<ops::ldexp> {
+  static tensor_spec infer(inputs in, const ops::no_attrs&) { return infer_ldexp(in); }
+  static exponent_plan make(inputs in, const tensor_view& out, const ops::no_attrs&) { return make_ldexp(in, out); }
+};
+template <>
+struct planner<ops::frexp> {
+  static specs infer(inputs in, const ops::no_attrs&) { return infer_frexp(in); }
+  static exponent_plan make(inputs in, outputs out, const ops::no_attrs&) { return make_frexp(in, out); }
 };
 
 template <class Op>

@@ -389,7 +389,7 @@ struct draw_plan {
 };
 
 /// Prefixes: for every index of the kept axes a line along the reduced ones, in the order of the caller's axes. cumsum, cumprod,
-/// logcumsumexp: one axis, and out as x. prod: the last prefix alone, a number for each line; length may be 0.
+/// logcumsumexp: one axis, and out as x. prod: the last prefix alone, a number for each line; length may be 0. Of integers out is i64.
 struct scan_plan {
   ops::op_id op;
   dtype type;
@@ -407,6 +407,24 @@ struct scan_plan {
   std::int64_t out_step;  // along a line
 
   bool has_each() const noexcept { return op != ops::op_id::prod; }
+};
+
+/// ldexp: out = x 2^n. frexp: out and `exponent`, a number's significand and exponent. Elements over `rank` axes, broadcast operands with
+/// stride 0; exponent_stride is n's, too.
+struct exponent_plan {
+  ops::op_id op;
+  dtype type;           // of x and out
+  dtype exponent_type;  // i64 or i32
+  int rank;
+  std::int64_t count;  // the product of shape, >= 1
+  axes shape;
+  const void* x;
+  axes x_stride;
+  void* out;
+  axes out_stride;
+  const void* n;           // of ldexp
+  std::int32_t* exponent;  // of frexp
+  axes exponent_stride;
 };
 
 /// Sums to places given by indices. A position p has an index, in [0, bound), and a slice of the source, of `inner` elements; its

@@ -5,7 +5,7 @@ namespace repdl::plan {
 
 tensor_spec infer_scan(std::string_view op, inputs in, const scan_options& a) {
   normalize_axis(op, a.axis, in[0].rank());
-  return {in[0].type(), in[0].shape()};
+  return {ops::total_type(in[0].type()), in[0].shape()};
 }
 
 scan_plan make_scan(ops::op_id op, const const_tensor_view& x, const tensor_view& out, const scan_options& a) {

@@ -758,6 +758,21 @@ std::vector<group> scan_calls(const subject& what) {
   return all;
 }
 
+// Elements side by side and not, exponents of both types, for each element or for a column.
+std::vector<group> exponent_calls(const subject& what) {
+  group g;
+  const std::vector<operand_info>& in = info_of(what.op).in;
+  for (const dtype exponents : {dtype::i64, dtype::i32}) {
+    for (const layout how : {layout::contiguous, layout::shifted, layout::spread}) {
+      test_call c{what.op, {{{3, 5, 67}, how, what.in}}, how};
+      if (in.size() > 1) c.in.push_back({how == layout::spread ? sizes{5, 1} : sizes{3, 5, 67}, how, exponents});
+      g.push_back(c);
+      g.push_back(wide(c));
+    }
+  }
+  return {g};
+}
+
 // Losses at targets: each, their sum and mean, with weights and without; few samples and many.
 std::vector<group> nll_calls(const subject& what) {
   std::vector<group> all;
@@ -817,6 +832,8 @@ std::vector<group> structured_calls(const subject& what) {
       return draw_calls(what);
     case ops::family::scan:
       return scan_calls(what);
+    case ops::family::exponent:
+      return exponent_calls(what);
   }
   return {};
 }
@@ -911,7 +928,7 @@ std::uint64_t value_of(dtype type, bool tame, std::uint64_t w, std::int64_t i) {
   return (static_cast<std::uint32_t>(i & 1) << 31) | exponent << 23 | (pick < 96 ? bits & 0x7ff000u : bits & 0x7fffffu);
 }
 
-// Of conversions, and integers of reductions: f32 as above, or any pattern; integers of every length, and next to where they are saturated.
+// Of conversions, and integers that are numbers: f32 as above, or any pattern; integers of every length, and next to where they are saturated.
 std::uint64_t any_value(dtype type, std::uint64_t w, std::int64_t i) {
   const auto pick = static_cast<unsigned>(w >> 56);
   const bool integers = type == dtype::i64 || type == dtype::i32;
@@ -925,9 +942,10 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
   const bool elementwise = ops::is_elementwise(op);
   const std::span<const ops::operand> operands =
       elementwise ? std::span<const ops::operand>() : samples::record_of(op).in;
-  const auto is_of = [&](ops::family family) { return !elementwise && samples::record_of(op).family == family; };
-  const bool any = is_of(ops::family::convert) || (is_of(ops::family::reduce) && !ops::is_floating(p.spec.type));
-  const ops::domain domain = elementwise ? ops::domain::any : operands[operand_number % operands.size()].domain;
+  const ops::operand operand = elementwise ? ops::operand{} : operands[operand_number % operands.size()];
+  const bool converts = !elementwise && samples::record_of(op).family == ops::family::convert;
+  const bool any = converts || (!ops::is_floating(p.spec.type) && (operand.types & ops::FLOATS) != 0);
+  const ops::domain domain = operand.domain;
   const std::int64_t count = element_count(p.spec.shape);
   std::vector<std::uint32_t> known;
   if (elementwise && p.spec.type == dtype::f32) {
@@ -944,7 +962,8 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
                                                                     : value_of(p.spec.type, !elementwise, random, i);
     const ops::float_traits& f = ops::traits_of(p.spec.type).floating;
     const std::uint64_t sign = std::uint64_t{1} << (8 * bytes - 1);
-    if (domain == ops::domain::indices) bits = random % 7;                         // below 9 in every call
+    if (domain == ops::domain::indices) bits = random % 7;  // below 9 in every call
+    if (domain == ops::domain::exponents) bits = (random >> 40) % 8 == 0 ? random : random % 601 - 300;
     if (domain == ops::domain::weights) bits = (bits & ~sign) | (i == 0 ? 1 : 0);  // the first not 0
     // Of -inf the weight is 0, not a small one.
     if (domain == ops::domain::logarithms && (random >> 40) % 8 == 0) {
@@ -1089,7 +1108,7 @@ std::vector<subject> kernel_test_subjects() {
     }
     const std::vector<dtype> in = op.in.empty() ? std::vector{dtype::f32} : op.in[0].types;
     for (const dtype from : in) {
-      if (op.family == "reduce") {  // what the result is follows
+      if (op.family == "reduce" || op.family == "scan") {  // what the result is follows
         const std::vector<const_tensor_view> one(op.in.size(), {anywhere(), from, {1}});
         all.push_back({id, from, infer(op, one, {})[0].type});
         continue;

@@ -25,19 +25,19 @@ __all__ = [
     "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "erfinv", "exp", "exp10",
     "exp10m1", "exp2", "exp2_backward", "exp2m1", "expit", "expm1", "expm1_backward", "fabs", "fix", "floor",
     "floor_divide", "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x",
-    "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward",
-    "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal", "group_norm",
-    "group_norm_backward", "group_norm_weight_backward", "hardshrink", "hardshrink_backward", "hardsigmoid",
-    "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward", "heaviside",
-    "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "i0", "i0e", "i1", "i1e", "index_add",
-    "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward", "layer_norm",
-    "layer_norm_backward", "layer_norm_weight_backward", "leaky_relu", "leaky_relu_backward", "lerp",
-    "lerp_backward_weight", "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less", "less_equal",
-    "lgamma", "linspace", "log", "log10", "log10_backward", "log10p1", "log1p", "log1p_backward", "log2",
-    "log2_backward", "log2p1", "log_backward", "log_expit", "log_sigmoid", "log_sigmoid_backward", "log_softmax",
-    "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logcumsumexp",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_backward", "logsumexp",
-    "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward",
+    "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "frexp", "geglu", "geglu_backward_a", "gelu",
+    "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal",
+    "group_norm", "group_norm_backward", "group_norm_weight_backward", "hardshrink", "hardshrink_backward",
+    "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward",
+    "heaviside", "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "i0", "i0e", "i1", "i1e",
+    "index_add", "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward",
+    "layer_norm", "layer_norm_backward", "layer_norm_weight_backward", "ldexp", "leaky_relu", "leaky_relu_backward",
+    "lerp", "lerp_backward_weight", "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less",
+    "less_equal", "lgamma", "linspace", "log", "log10", "log10_backward", "log10p1", "log1p", "log1p_backward",
+    "log2", "log2_backward", "log2p1", "log_backward", "log_expit", "log_sigmoid", "log_sigmoid_backward",
+    "log_softmax", "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward", "logaddexp_backward",
+    "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_backward",
+    "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward",
     "max_pool2d_with_indices", "maximum", "maximum_backward", "mean", "min", "minimum", "minimum_backward", "mish",
     "mish_backward", "mod", "mse_loss", "mse_loss_backward", "mul", "multiply", "nan_to_num", "ndtr", "neg",
     "negative", "nextafter", "nll_loss", "nll_loss_backward", "not_equal", "pow", "pow_backward_x",
@@ -102,6 +102,7 @@ ORDER = (
     "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm", "clip_grad_norm",
     "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential", "linspace", "arange",
     "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial", "cumsum", "prod", "cumprod", "logcumsumexp",
+    "ldexp", "frexp",
 )
 
 # An array of any library.
@@ -4070,41 +4071,38 @@ def upsample_nearest2d_backward(g: A, size: Ints, scale_h: float = 0.0, scale_w:
     return result
 
 
-def cumsum(x: A, axis: int = -1, *, out: A | None = None) -> A:
-    """sum of x_0 to x_i along the axis; exact zero is +0, rounded once.
+def cumsum(x: A, axis: int = -1, *, out: Any | None = None) -> Any:
+    """sum of x_0 to x_i along the axis; exact zero is +0; of integers i64, modulo 2^64, rounded once.
 
-    x: f16 bf16 f32 f64
-    out: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
+    out: f16 bf16 f32 f64 i64
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(298, (x,), out, (axis,))
-    return result
+    return _call(298, (x,), out, (axis,))
 
 
-def prod(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
-    """product of x over the axes, 1 of none; a zero with an infinity is NaN, rounded once.
+def prod(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
+    """product of x over the axes, 1 of none; a zero with an infinity is NaN; of integers i64, modulo 2^64, rounded once.
 
-    x: f16 bf16 f32 f64
-    out: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
+    out: f16 bf16 f32 f64 i64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(299, (x,), out, (axis, keepdims))
-    return result
+    return _call(299, (x,), out, (axis, keepdims))
 
 
-def cumprod(x: A, axis: int = -1, *, out: A | None = None) -> A:
-    """product of x_0 to x_i along the axis; a zero with an infinity is NaN, rounded once.
+def cumprod(x: A, axis: int = -1, *, out: Any | None = None) -> Any:
+    """product of x_0 to x_i along the axis; a zero with an infinity is NaN; of integers i64, modulo 2^64, rounded once.
 
-    x: f16 bf16 f32 f64
-    out: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64 i64 bool i32
+    out: f16 bf16 f32 f64 i64
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(300, (x,), out, (axis,))
-    return result
+    return _call(300, (x,), out, (axis,))
 
 
 def logcumsumexp(x: A, axis: int = -1, *, out: A | None = None) -> A:
@@ -4116,4 +4114,29 @@ def logcumsumexp(x: A, axis: int = -1, *, out: A | None = None) -> A:
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
     result: A = _call(301, (x,), out, (axis,))
+    return result
+
+
+def ldexp(x: A, n: Any, *, out: A | None = None) -> A:
+    """x * 2^n, rounded once.
+
+    x: f16 bf16 f32 f64
+    n: i64 i32
+    out: f16 bf16 f32 f64
+    Why the bits are right: IEEE 754 operation.
+    """
+    result: A = _call(302, (x, n), out, None)
+    return result
+
+
+def frexp(x: A, *, out: Sequence[Any] | None = None) -> tuple[A, Any]:
+    """m and e with x = m * 2^e, |m| in [1/2, 1); of zeros, infinities and NaN x and 0.
+
+    x: f16 bf16 f32 f64
+    significand: f16 bf16 f32 f64
+    exponent: i32
+    A tuple is returned; out is one, too, of arrays or None.
+    Why the bits are right: no rounding happens.
+    """
+    result: tuple[A, Any] = _call(303, (x,), out, None, None, True)
     return result

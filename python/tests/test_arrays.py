@@ -391,7 +391,7 @@ def test_reductions_of_integers(type):
     x = r.integers(0, 2, (6, 50, 7)).astype(bool) if type == "bool" else r.integers(-2**31, 2**31, (6, 50, 7)).astype(type)
     for axis in (None, 0, 1, -1, (0, 2)):
         for y in (x, x[::-1, ::2].transpose(1, 2, 0)):
-            for name in ("sum", "max", "min"):
+            for name in ("sum", "prod", "max", "min"):
                 got, expected = getattr(librepdl, name)(y, axis, keepdims=True), getattr(np, name)(y, axis, keepdims=True)
                 assert got.dtype == expected.dtype and got.shape == expected.shape and bits(got) == bits(expected)
             # Sums of fewer than 2^22 numbers below 2^31: NumPy's binary64 sums are exact, too.
@@ -400,6 +400,9 @@ def test_reductions_of_integers(type):
             if not isinstance(axis, tuple):
                 for name in ("argmax", "argmin"):
                     assert bits(getattr(librepdl, name)(y, axis)) == bits(np.asarray(getattr(np, name)(y, axis)))
+    for name in ("cumsum", "cumprod"):
+        got, expected = getattr(librepdl, name)(x[::-1, ::2], axis=1), getattr(np, name)(x[::-1, ::2], axis=1)
+        assert got.dtype == np.int64 and bits(got) == bits(expected)
     assert librepdl.sum(np.array([2**63 - 1, 1])) == -2**63
     assert librepdl.mean(np.array([2**53 + 1, -2**53])) == 0.5  # NumPy converts first, and has 0
     out = np.zeros((), np.int64)
@@ -408,6 +411,25 @@ def test_reductions_of_integers(type):
         librepdl.max(x[:0])
     with pytest.raises(NotImplementedError, match="dot: x: expected f16, bf16, f32 or f64"):
         librepdl.dot(x[0, 0], x[0, 0])
+
+
+@pytest.mark.parametrize("type", ["float64", "float32", "float16"])
+def test_exponents(type):
+    r = np.random.default_rng(6)
+    x = r.integers(0, 1 << 16, (40, 50, 4)).astype(np.uint16).view(type).reshape(-1)
+    x = x[np.isfinite(x)]
+    m, e = librepdl.frexp(x)
+    expected = np.frexp(x)
+    assert m.dtype == x.dtype and e.dtype == np.int32 and bits(m) == bits(expected[0]) and bits(e) == bits(expected[1])
+    with np.errstate(all="ignore"):
+        n = r.integers(-70, 70, x.shape)
+        assert bits(librepdl.ldexp(x[::-1], n)) == bits(np.ldexp(x[::-1], n))
+        assert bits(librepdl.ldexp(x, n[:1].astype(np.int32))) == bits(np.ldexp(x, n[0])) and bits(librepdl.ldexp(x, 3)) == bits(np.ldexp(x, 3))
+    assert librepdl.ldexp(np.ones(1, type), -2**63)[0] == 0 and librepdl.ldexp(-np.ones(1, type), 2**63 - 1)[0] == -np.inf
+    m, e = librepdl.frexp(np.array([np.inf, -np.inf, np.nan, -0.0], type))
+    assert m[0] == np.inf and m[1] == -np.inf and np.isnan(m[2]) and m[3] == 0 and np.signbit(m[3]) and not e.any()
+    with pytest.raises(NotImplementedError, match="ldexp: n: expected i64 or i32"):
+        librepdl.ldexp(x, x)
 
 
 def test_functions_of_no_array():

@@ -16,9 +16,9 @@ using enum sample_class;
 using std::uint64_t;
 using numbers64 = detail::patterns_of<uint64_t>;
 
-class product_row {
+class row_of_factors {
  public:
-  product_row(sample_class c, std::size_t k, dtype t, word_stream& w)
+  row_of_factors(sample_class c, std::size_t k, dtype t, word_stream& w)
       : c_(c),
         k_(k),
         t_(t),
@@ -163,7 +163,7 @@ array fill_products(sample_class c, std::int64_t rows, std::int64_t k, std::uint
   word_stream w(seed, stream);
   std::size_t i = 0;
   for (std::int64_t r = 0; r < rows; ++r) {
-    for (const uint64_t x : product_row(c, index(k), type, w).make()) a.set(i++, x);
+    for (const uint64_t x : row_of_factors(c, index(k), type, w).make()) a.set(i++, x);
   }
   return a;
 }

@@ -1,5 +1,6 @@
 // Inputs of the softmax family in binary64: the classes of rows.cpp, for 53 bits.
 #include <algorithm>
+#include <bit>
 
 #include "reference/attributes.hpp"
 #include "reference/layout.hpp"
@@ -100,11 +101,9 @@ words group_row(const numbers64& t, std::size_t n, word_stream& w) {
   return row;
 }
 
-std::size_t power_below(std::size_t n) { return std::bit_floor(n); }
-
 /// A power of two of equal elements; the others have the weight 0, or are far below.
 words equal_row(const numbers64& t, std::size_t n, bool far_below, word_stream& w) {
-  std::size_t equal = power_below(n);
+  std::size_t equal = std::bit_floor(n);
   while (equal > 1 && w.below(8) == 0) equal /= 2;
   const std::uint64_t v = t.ordinary(normal_range, w);
   const int e = w.between(9, 30);
@@ -154,7 +153,7 @@ std::uint64_t factor(const numbers64& t, sample_class c, std::int64_t n, word_st
 
 /// g and y of softmax_backward. Ties: the sum is an odd number q, a y_i an odd number m, their product has 54 bits; at the border of
 /// overflow about 2^54 - 1 = (2^27 - 1)(2^27 + 1).
-void product_row(const numbers64& t, sample_class c, std::size_t n, words* g, words* y, word_stream& w) {
+void product_row_binary64(const numbers64& t, sample_class c, std::size_t n, words* g, words* y, word_stream& w) {
   const bool keep = w.below(16) == 0, uneven = w.below(8) == 0;
   const std::size_t carrier = n == 0 ? 0 : place_in(n, w), beside = n < 3 ? n : (carrier + 1) % n;
   const int e = w.between(-40, 40);
@@ -189,7 +188,7 @@ void product_row(const numbers64& t, sample_class c, std::size_t n, words* g, wo
 }
 
 /// g and y of log_softmax_backward, as in rows.cpp.
-void exponential_row(const numbers64& t, sample_class c, std::size_t n, words* g, words* y, word_stream& w) {
+void exponential_row_binary64(const numbers64& t, sample_class c, std::size_t n, words* g, words* y, word_stream& w) {
   const bool keep = w.below(16) == 0, wide = w.below(4) == 0;
   const int e = w.between(-20, 20);
   const std::uint64_t common = t.ordinary(normal_range, w);
@@ -248,14 +247,14 @@ std::vector<array> wide_row_inputs(const std::string& op, sample_class c, const 
   std::vector<words> first(l.kept.size()), second(l.kept.size());
   if (gradient && !several) {
     for (std::size_t r = 0; r < first.size(); ++r)
-      (op == "softmax_backward" ? product_row : exponential_row)(t, c, n, &first[r], &second[r], w);
+      (op == "softmax_backward" ? product_row_binary64 : exponential_row_binary64)(t, c, n, &first[r], &second[r], w);
     return {placed(shape, l, first), placed(shape, l, second)};
   }
   for (words& row : first) row = logits_row(t, c, n, gradient, w);
   const array x = placed(shape, l, first);
   if (!gradient) return {x};
   array g(dtype::f64, shapes[0]);
-  const auto equal = static_cast<std::int64_t>(std::max<std::size_t>(power_below(n), 1));
+  const auto equal = static_cast<std::int64_t>(std::max<std::size_t>(std::bit_floor(n), 1));
   for (std::size_t i = 0; i < static_cast<std::size_t>(g.count()); ++i) g.set(i, factor(t, c, equal, w));
   return {g, x};
 }

@@ -260,6 +260,7 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
     case ops::family::upsample:
     case ops::family::draw:
     case ops::family::scan:
+    case ops::family::exponent:
       break;
   }
   throw std::invalid_argument("reference: no sample inputs for " + op);

@@ -150,7 +150,7 @@ array fill_ordered(sample_class c, std::int64_t rows, std::int64_t k, std::uint6
 }
 
 array fill_integers(sample_class c, std::int64_t rows, std::int64_t k, std::uint64_t seed, std::uint64_t stream,
-                    dtype type) {
+                    dtype type, bool factors) {
   array a(type, {rows, k});
   word_stream w(seed, stream);
   const bool aims = type == dtype::i64 && (c == sample_class::ties || c == sample_class::near_ties);
@@ -173,6 +173,7 @@ array fill_integers(sample_class c, std::int64_t rows, std::int64_t k, std::uint
       } else if (i != 0 && (equal || (repeats && w.flip()))) {
         x = equal ? before : a.get(at(w.below(static_cast<std::uint32_t>(i))));
       }
+      if (factors && above && w.below(32) != 0) x |= 1;
       a.set(at(i), x);
     }
   }

@@ -4,6 +4,7 @@
 
 #include "reference/elementwise/elementwise.hpp"
 #include "reference/losses/loss_element.hpp"
+#include "reference/numbers/integer.hpp"
 
 namespace repdl::reference {
 namespace {
@@ -33,10 +34,7 @@ std::uint64_t canonical(dtype t, std::uint64_t x) {
 std::uint64_t of_integers(const array& x, const std::vector<std::int64_t>& offset, std::int64_t base, bool mean,
                           outcome* where) {
   mpz_class sum;
-  for (const std::int64_t d : offset) {
-    const number v = widen(x.type, x.get(index(base + d)));
-    if (v.kind != number_kind::zero) sum += (v.negative ? -1 : 1) * mpz_class(v.significand);
-  }
+  for (const std::int64_t d : offset) sum += integer_of(x.type, x.get(index(base + d)));
   *where = {};
   if (mean && offset.empty()) {
     where->nan = true;
@@ -47,11 +45,8 @@ std::uint64_t of_integers(const array& x, const std::vector<std::int64_t>& offse
     *where = locate(dtype::f64, sum.get_mpz_t(), n.get_mpz_t(), 0);
     return round_quotient(dtype::f64, sum.get_mpz_t(), n.get_mpz_t(), 0);
   }
-  where->exact = true;
-  where->exact_zero = sum == 0;
-  mpz_class wrapped;
-  mpz_fdiv_r_2exp(wrapped.get_mpz_t(), sum.get_mpz_t(), 64);
-  return wrapped.get_ui();
+  *where = outcome_of_integer(sum);
+  return modulo_64(sum);
 }
 
 /// Of a reduction's numbers.

@@ -76,6 +76,10 @@ array prod(const array& x, const std::optional<shape_list>& axes, bool keepdim =
 array cumprod(const array& x, std::int64_t axis, outcomes* where = nullptr);
 array cumsum(const array& x, std::int64_t axis, outcomes* where = nullptr);
 
+/// x 2^n, broadcast; x's significands in [1/2, 1) and their exponents, of i32.
+array ldexp(const array& x, const array& n, outcomes* where = nullptr);
+std::vector<array> frexp(const array& x);
+
 /// The exact dot product of two vectors, rounded once; rank 0.
 array dot(const array& x, const array& y, outcomes* where = nullptr);
 

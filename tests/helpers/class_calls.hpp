@@ -508,6 +508,7 @@ inline std::vector<class_call> network_calls(ops::family family, const std::stri
     case ops::family::upsample:
     case ops::family::draw:
     case ops::family::scan:
+    case ops::family::exponent:
       break;
   }
   throw std::logic_error("no calls of " + op);

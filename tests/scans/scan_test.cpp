@@ -11,44 +11,30 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
-#include "reference/covering.hpp"
 #include "reference/digests.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/layout.hpp"
 #include "reference/samples.hpp"
-#include "tests/helpers/placed_tensor.hpp"
-#include "tests/helpers/settings.hpp"
+#include "tests/helpers/everywhere.hpp"
 
 using namespace repdl;
 using reference::array;
 using reference::sample_class;
 using reference::shape_list;
 using tests::every_setting;
-using tests::layout;
-using tests::placed_tensor;
+using tests::run;
 using tests::setting;
 
 namespace {
 
 constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
+constexpr dtype integers[] = {dtype::i64, dtype::i32, dtype::boolean};
 constexpr const char* operation_names[] = {"cumsum", "prod", "cumprod", "logcumsumexp"};
 constexpr double inf = std::numeric_limits<double>::infinity(), none = std::numeric_limits<double>::quiet_NaN();
 
 attributes along(const std::string& op, std::int64_t axis) {
   if (op == "prod") return {{"axis", std::vector<std::int64_t>{axis}}};
   return {{"axis", axis}};
-}
-
-array run(context& ctx, const std::string& name, const array& x, const attributes& attrs,
-          layout from = layout::contiguous, layout to = layout::contiguous) {
-  const op_info& op = *find(name);
-  placed_tensor in(ctx, x, from);
-  const const_tensor_view views[] = {in.view()};
-  const tensor_spec s = infer(op, views, attrs)[0];
-  placed_tensor out(ctx, s.type, shape_list(s.shape.begin(), s.shape.end()), to);
-  const tensor_view out_views[] = {out.view()};
-  call(ctx, op, views, out_views, attrs);
-  return out.get();
 }
 
 // Numbers that every format has, or is to round.
@@ -79,9 +65,7 @@ array beginning(const array& x, std::int64_t n) {
 }  // namespace
 
 TEST_CASE("scans: every class, format, tier, number of threads and layout, against the oracle") {
-  const std::vector<setting> settings = every_setting();
-  reference::covering some(6);
-  reference::word_stream words(71, 0);
+  tests::everywhere all(6);
   std::uint64_t seed = 0;
   struct shape_case {
     shape_list shape;
@@ -95,28 +79,21 @@ TEST_CASE("scans: every class, format, tier, number of threads and layout, again
   classes.insert(classes.end(), {sample_class::exact_gaps, sample_class::multiplicities});
   for (int o = 0; o < 4; ++o) {
     const std::string op = operation_names[o];
+    std::vector<dtype> types(std::begin(formats), std::end(formats));
+    if (op != "logcumsumexp") types.insert(types.end(), std::begin(integers), std::end(integers));
     for (const auto& [shape, axis] : shapes) {
       for (int k = 0; k < static_cast<int>(op == "logcumsumexp" ? classes.size() : of_all); ++k) {
         const sample_class kind = classes[static_cast<std::size_t>(k)];
-        for (const dtype t : formats) {
+        for (const dtype t : types) {
           const attributes attrs = along(op, axis);
           const array x = reference::count_of(shape) == 0
                               ? array(t, shape)
                               : reference::inputs({op, 1, {t, t}, kind, {shape}, attrs, ++seed})[0];
           const array want = reference::evaluate(op, {x}, attrs);
-          for (std::size_t i = 0; i < settings.size(); ++i) {
-            const setting& s = settings[i];
-            if (!some.takes(static_cast<int>(i), {o, k, static_cast<int>(t)})) continue;
-            CAPTURE(op);
-            CAPTURE(seed);
-            CAPTURE(std::string(name_of(kind)));
-            CAPTURE(std::string(name_of(t)));
-            CAPTURE(s.isa);
-            CAPTURE(static_cast<int>(s.first));
-            CHECK(run(*s.ctx, op, x, attrs) == want);
-            const layout from = tests::layouts[words.below(6)], to = tests::layouts[words.below(6)];
-            CHECK(run(*s.ctx, op, x, attrs, from, to) == want);
-          }
+          CAPTURE(seed);
+          CAPTURE(std::string(name_of(kind)));
+          CAPTURE(std::string(name_of(t)));
+          all.check({op, {x}, attrs}, {o, k, static_cast<int>(t)}, {want});
         }
       }
     }
@@ -140,6 +117,25 @@ TEST_CASE("scans: samples are of their classes" * doctest::test_suite("values"))
       }
     }
   }
+}
+
+TEST_CASE("scans: integers wrap") {
+  using values = std::vector<std::int64_t>;
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                         greatest = std::numeric_limits<std::int64_t>::max();
+  const auto check_integers = [](const std::string& op, dtype t, const values& x, const values& want) {
+    CAPTURE(op);
+    for (const setting& s : every_setting())
+      CHECK(run(*s.ctx, op, array(t, {std::ssize(x)}, x), along(op, 0)) == array(dtype::i64, {std::ssize(want)}, want));
+  };
+  check_integers("cumsum", dtype::i64, {greatest, 1, least, -1}, {greatest, least, 0, -1});
+  check_integers("cumsum", dtype::i32, {2147483647, 2147483647, -2147483648}, {2147483647, 4294967294, 2147483646});
+  check_integers("cumsum", dtype::boolean, {1, 0, 255, 2}, {1, 1, 2, 3});
+  check_integers("cumprod", dtype::i64, {least, -1, greatest, 3, 2, 5}, {least, least, least, least, 0, 0});
+  check_integers("cumprod", dtype::i64, {3037000500, -3037000500}, {3037000500, 9223372036709301616});
+  check_integers("cumprod", dtype::i32, {-2147483648, -2147483648, 2, 3},
+                 {-2147483648, std::int64_t{1} << 62, least, least});
+  check_integers("cumprod", dtype::boolean, {255, 2, 0, 1}, {1, 1, 0, 0});
 }
 
 TEST_CASE("scans: special values") {

@@ -11,21 +11,18 @@
 #include <vector>
 
 #include "librepdl/num/integer_sum.hpp"
-#include "reference/covering.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/layout.hpp"
 #include "reference/numbers/number.hpp"
 #include "reference/samples.hpp"
-#include "tests/helpers/placed_tensor.hpp"
-#include "tests/helpers/settings.hpp"
+#include "tests/helpers/everywhere.hpp"
 
 using namespace repdl;
 using reference::array;
 using reference::sample_class;
 using reference::shape_list;
 using tests::every_setting;
-using tests::layout;
-using tests::placed_tensor;
+using tests::run;
 using tests::setting;
 
 namespace {
@@ -35,18 +32,6 @@ using integers = std::vector<std::int64_t>;
 constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                        greatest = std::numeric_limits<std::int64_t>::max();
 constexpr dtype types[] = {dtype::i64, dtype::i32, dtype::boolean};
-
-array run(context& ctx, const std::string& name, const array& x, const attributes& attrs,
-          layout from = layout::contiguous, layout to = layout::contiguous) {
-  const op_info& op = *find(name);
-  placed_tensor in(ctx, x, from);
-  const const_tensor_view views[] = {in.view()};
-  const tensor_spec s = infer(op, views, attrs)[0];
-  placed_tensor out(ctx, s.type, shape_list(s.shape.begin(), s.shape.end()), to);
-  const tensor_view out_views[] = {out.view()};
-  call(ctx, op, views, out_views, attrs);
-  return out.get();
-}
 
 array vector_of(dtype t, const integers& x) { return {t, {std::ssize(x)}, x}; }
 
@@ -60,9 +45,8 @@ std::uint64_t result(const std::vector<setting>& settings, const std::string& op
 }  // namespace
 
 TEST_CASE("integers: every class, type, number of threads and layout, against the oracle") {
-  const std::vector<setting> settings = every_setting();
-  reference::covering some(12);
-  reference::word_stream words(71, 0);
+  tests::everywhere all(12);
+  reference::word_stream words(71, 1);
   std::uint64_t stream = 0;
   struct shape_case {
     shape_list shape;
@@ -86,45 +70,44 @@ TEST_CASE("integers: every class, type, number of threads and layout, against th
       const sample_class kind = reference::element_classes[static_cast<std::size_t>(k)];
       for (const dtype t : types) {
         const reference::reduce_layout l = reference::layout_of(shape, axis, false);
-        const array terms = reference::fill_integers(kind, std::ssize(l.kept), std::ssize(l.reduced), 73, ++stream, t);
-        array x(t, shape);
-        std::size_t at = 0;
-        for (const std::int64_t base : l.kept)
-          for (const std::int64_t d : l.reduced) x.set(static_cast<std::size_t>(base + d), terms.get(at++));
-        for (const char* op : {"sum", "mean", "max", "min", "argmax", "argmin"}) {
-          const bool selects = std::string(op) != "sum" && std::string(op) != "mean";
-          if (selects && l.reduced.empty()) continue;
+        ++stream;
+        const auto filled = [&, t = t](bool factors) {
+          const array terms =
+              reference::fill_integers(kind, std::ssize(l.kept), std::ssize(l.reduced), 73, stream, t, factors);
+          array a(t, shape);
+          std::size_t at = 0;
+          for (const std::int64_t base : l.kept)
+            for (const std::int64_t d : l.reduced) a.set(static_cast<std::size_t>(base + d), terms.get(at++));
+          return a;
+        };
+        for (const std::string op : {"sum", "mean", "prod", "max", "min", "argmax", "argmin"}) {
+          const bool selects = op.find('m') == 0 && op != "mean";
+          if ((selects || op.starts_with("arg")) && l.reduced.empty()) continue;
+          const array x = filled(op == "prod");
           attributes attrs{{"axis", axis}};
           if (words.flip()) attrs.push_back({"keepdim", true});
           reference::outcomes where;
           const array want = reference::evaluate_all(op, {x}, attrs, &where)[0];
-          if (std::string(op) == "mean" && t == dtype::i64 && kind == sample_class::ties) {
+          if (op == "mean" && t == dtype::i64 && kind == sample_class::ties) {
             for (const reference::outcome& o : where) CHECK((o.nan || hit(kind, o)));
           }
-          for (std::size_t i = 0; i < settings.size(); ++i) {
-            const setting& s = settings[i];
-            if (!some.takes(static_cast<int>(i), {op[0] + op[std::string(op).size() - 1], k, static_cast<int>(t)}))
-              continue;
-            CAPTURE(std::string(op));
-            CAPTURE(stream);
-            CAPTURE(std::string(name_of(kind)));
-            CAPTURE(std::string(name_of(t)));
-            CAPTURE(s.isa);
-            CAPTURE(s.threads);
-            CHECK(run(*s.ctx, op, x, attrs) == want);
-            const layout from = tests::layouts[words.below(6)], to = tests::layouts[words.below(6)];
-            CHECK(run(*s.ctx, op, x, attrs, from, to) == want);
-          }
+          CAPTURE(stream);
+          CAPTURE(std::string(name_of(kind)));
+          CAPTURE(std::string(name_of(t)));
+          all.check({op, {x}, attrs}, {find(op)->id, k, static_cast<int>(t)}, {want});
         }
       }
     }
   }
 }
 
-TEST_CASE("integers: sums wrap, means do not") {
+TEST_CASE("integers: sums and products wrap, means do not") {
   const std::vector<setting> settings = every_setting();
   const auto sum = [&](dtype t, const integers& x) {
     return static_cast<std::int64_t>(result(settings, "sum", vector_of(t, x)));
+  };
+  const auto product = [&](dtype t, const integers& x) {
+    return static_cast<std::int64_t>(result(settings, "prod", vector_of(t, x)));
   };
   const auto mean = [&](dtype t, const integers& x) {
     return std::bit_cast<double>(result(settings, "mean", vector_of(t, x)));
@@ -135,6 +118,14 @@ TEST_CASE("integers: sums wrap, means do not") {
   CHECK(sum(dtype::i32, {2147483647, 2147483647}) == 4294967294);
   CHECK(sum(dtype::boolean, {0, 1, 2, 255, 0}) == 3);
   CHECK(sum(dtype::i64, {}) == 0);
+  CHECK(product(dtype::i64, {greatest, greatest}) == 1);
+  CHECK(product(dtype::i64, {least, -1}) == least);
+  CHECK(product(dtype::i64, {least, 2}) == 0);
+  CHECK(product(dtype::i64, {-1, 3037000500, 3037000500}) == 9223372036709301616);
+  CHECK(product(dtype::i32, {-2147483648, -2147483648, 2}) == least);
+  CHECK(product(dtype::boolean, {1, 2, 255}) == 1);
+  CHECK(product(dtype::boolean, {1, 2, 0}) == 0);
+  CHECK(product(dtype::i32, {}) == 1);
   CHECK(mean(dtype::i64, {greatest, greatest, greatest}) == 0x1p63);
   CHECK(mean(dtype::i64, {least, least, least, least, least}) == -0x1p63);
   CHECK(mean(dtype::i64, {least, greatest}) == -0.5);

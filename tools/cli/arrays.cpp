@@ -86,7 +86,7 @@ std::string operand_text(const op_info& op, const attributes& attrs, const std::
     for (std::int64_t i = 0; i < in[0].count(); ++i) {
       for (std::size_t k = 0; k < in.size(); ++k) t.add(in[k], op.in[k].name, i);
     }
-  } else if (op.family == "elementwise" || op.family == "convert") {
+  } else if (op.family == "elementwise" || op.family == "convert" || op.family == "exponent") {
     for (std::size_t k = 0; k < in.size(); ++k) {
       t.add(in[k], op.in[k].name, reference::broadcast_index(in[k].shape, out, index));
     }

@@ -39,6 +39,11 @@ const samples::record* record_of(const op_info& op) {
 /// Whether its elements are exponents of rows, with the classes of those.
 bool is_softmax_like(const op_info& op) { return op.family == "softmax" || op.name == "logcumsumexp"; }
 
+/// Whether operands may have fewer axes than the result, or axes of size 1.
+bool broadcasts(const op_info& op) {
+  return op.family == "elementwise" || op.family == "matmul" || op.family == "exponent";
+}
+
 /// One call in the making; of a gradient first that of its forward operation. Never two draws in one expression whose operands the language may evaluate in either order.
 class maker {
  public:
@@ -252,6 +257,8 @@ class maker {
         return draws();
       case ops::family::scan:
         return has(f_.attrs, "keepdim") ? reduce() : lines();
+      case ops::family::exponent:
+        return exponents();
     }
   }
 
@@ -709,6 +716,14 @@ class maker {
     work_ = count_of(elements);
   }
 
+  void exponents() {
+    const shape_list full = any_shape();
+    const bool broadcast = f_.in.size() > 1 && one_in(2);
+    add_input(broadcast && one_in(2) ? smaller(full, 0) : full, own_format());
+    if (f_.in.size() > 1) {
+      add_input(broadcast && one_in(2) ? smaller(full, 0) : full, any_of({dtype::i64, dtype::i32}));
+    }
+  }
   void draws() {
     const std::int64_t rows = one_in(20) ? 0 : magnitude(4), n = count();
     const bool replacement = w_.flip();
@@ -842,7 +857,7 @@ class maker {
     if (op_.family == "convert") c_.formats.push_back(dtype_named(std::get<std::string>(c_.attrs[0].value)));
     // Of random operands sums of losses are NaN, or rational where numbers come twice with opposite signs.
     const auto is_any = [](const ops::operand& o) { return o.domain == ops::domain::any; };
-    const bool aims = op_.family == "scatter" || op_.family == "draw" ||
+    const bool aims = op_.family == "scatter" || op_.family == "draw" || op_.family == "exponent" ||
                       (op_.family == "loss" && (has(f_.in, "weight") || !std::ranges::all_of(record_->in, is_any)));
     if (aims || (w_.flip() && can_aim())) return reference::inputs(c_);
     std::vector<array> v;
@@ -993,7 +1008,7 @@ std::vector<std::pair<int, std::size_t>> layouts_of(const placed_call& c) {
   for (const auto& t : tensors) {
     if (shows(t.spec.shape, t.kind)) all.emplace_back(t.spec.shape.size(), static_cast<std::size_t>(t.kind));
   }
-  if (c.op->family != "elementwise" && c.op->family != "matmul") return all;
+  if (!broadcasts(*c.op)) return all;
   const sizes& result = tensors[*c.out[0]].spec.shape;
   for (std::size_t i = 0; i < c.in.size(); ++i) {
     const sizes& shape = tensors[*c.in[i]].spec.shape;
@@ -1018,7 +1033,7 @@ bool is_possible(const op_info& op, int rank, std::size_t kind) {
   const int most = image ? 4 : vector ? 1 : family == "draw" ? 2 : max_rank;
   if (rank < least || rank > most) return false;
   if (kind == reference::every_layout.size()) {
-    return rank > 0 && ((family == "elementwise" && op.in.size() > 1) || family == "matmul");
+    return rank > 0 && broadcasts(op) && op.in.size() > 1;
   }
   switch (reference::every_layout[kind]) {
     case layout::contiguous:

@@ -136,7 +136,7 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
   view_of_case v{c.attrs, c.shapes};
   const op_info& op = *find(c.op);
   const auto nothing_whole = [](const shape_list& s) { return std::vector<bool>(s.size(), false); };
-  if (op.family == "elementwise" || op.family == "loss") {  // operands that broadcast
+  if (op.family == "elementwise" || op.family == "loss" || op.family == "exponent") {  // operands that broadcast
     shape_list full;
     for (const shape_list& s : c.shapes) {
       if (s != reference::absent_shape) full = reference::broadcast_shape(full, s);

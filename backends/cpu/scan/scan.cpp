@@ -41,8 +41,9 @@ class rest_of_line final : public scan_rest {
 };
 
 // What an element takes, in nanoseconds (bench/thread_estimates.cpp).
-double element_time(ops::op_id op) noexcept {
-  return op == ops::op_id::cumsum ? 7 : op == ops::op_id::logcumsumexp ? 280 : 20;
+double element_time(const plan::scan_plan& p) noexcept {
+  if (!ops::is_floating(p.type)) return 1.2;
+  return p.op == ops::op_id::cumsum ? 7 : p.op == ops::op_id::logcumsumexp ? 280 : 20;
 }
 
 class scan_work final : public planned<plan::scan_plan> {
@@ -51,9 +52,10 @@ class scan_work final : public planned<plan::scan_plan> {
 
   void run(void*) override {
     const double elements = static_cast<double>(p.lines) * static_cast<double>(std::max<int64_t>(p.length, 1));
-    parallel(worthwhile_threads(s.launch.threads, elements, element_time(p.op)), [&](int thread, int workers) {
+    parallel(worthwhile_threads(s.launch.threads, elements, element_time(p)), [&](int thread, int workers) {
       tally counted;
       const range mine = share(p.lines, thread, workers);
+      if (!ops::is_floating(p.type)) integer_lines(mine, counted);
       ops::for_each_format<ops::FLOATS>([&]<class T>() {
         if (dtype_of<T> != p.type) return;
         switch (p.op) {
@@ -71,16 +73,28 @@ class scan_work final : public planned<plan::scan_plan> {
   }
 
  private:
+  // f(in, out), the first elements of each line.
+  template <class T, class Out, class F>
+  void each_line(range mine, const F& f) const {
+    walk<2> at(p.kept_rank, p.kept_shape, {&p.in_kept_stride, &p.out_kept_stride}, mine.begin);
+    for (int64_t line = mine.begin; line < mine.end && !stopped(); ++line, at.advance(1)) {
+      f(static_cast<const T*>(p.in) + at.offset(0), static_cast<Out*>(p.out) + at.offset(1));
+    }
+  }
   template <class Prefix, class T>
   void lines(range mine, tally& counted) const {
     const bool by_first = s.launch.first_tier <= tier::double_double;
-    walk<2> at(p.kept_rank, p.kept_shape, {&p.in_kept_stride, &p.out_kept_stride}, mine.begin);
-    for (int64_t line = mine.begin; line < mine.end && !stopped(); ++line, at.advance(1)) {
-      const T* const in = static_cast<const T*>(p.in) + at.offset(0);
-      T* const out = static_cast<T*>(p.out) + at.offset(1);
+    each_line<T, T>(mine, [&](const T* in, T* out) {
       rest_of_line<Prefix, T> rest(p, in, out, s.launch.last_tier_bits, counted);
       s.set.scan->run(p, in, out, by_first, rest, counted);
-    }
+    });
+  }
+  void integer_lines(range mine, tally& counted) const {
+    ops::for_each_format<ops::INTEGERS>([&]<class T>() {
+      if (dtype_of<T> != p.type) return;
+      each_line<num::element_of<T>, int64_t>(
+          mine, [&](const void* in, void* out) { s.set.scan->run_integers(p, in, out, counted); });
+    });
   }
 };
 

@@ -18,6 +18,8 @@ class scan_rest {
 struct scan_kernels {
   // One line. by_first: whether the loop is to decide anything but what is special.
   void (*run)(const plan::scan_plan&, const void* in, void* out, bool by_first, scan_rest&, tally&) noexcept;
+  // One line of integers.
+  void (*run_integers)(const plan::scan_plan&, const void* in, void* out, tally&) noexcept;
 };
 
 }  // namespace repdl::cpu

@@ -22,7 +22,8 @@ std::size_t partial_size(const plan::reduce_plan& p) {
   using T = float;  // partial sums are as large in the narrower formats; what is ordered, at most so
   if (p.inputs == 2) return std::max({sizeof(fast_sum<2, T>), sizeof(dd_sum<2, T>), sizeof(exact_sum<2, T>)});
   if (p.is_tested()) return std::max({sizeof(fast_sum<1, T>), sizeof(dd_sum<1, T>), sizeof(exact_sum<1, T>)});
-  return std::max({sizeof(extremum<double>), sizeof(arg_extremum<double>), sizeof(integer_sum<std::int64_t>)});
+  return std::max(
+      {sizeof(extremum<double>), sizeof(arg_extremum<double>), sizeof(integer_sum<std::int64_t, std::int64_t>)});
 }
 
 class reduce_work final : public planned {

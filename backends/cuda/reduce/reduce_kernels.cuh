@@ -539,9 +539,9 @@ void launch_integers(const reduction& r, const job& j) {
   switch (r.op) {
     using enum ops::op_id;
     case sum:
-      return launch_first<integer_sum<T>>(r, r.p, j);
+      return launch_first<integer_sum<T, std::int64_t>>(r, r.p, j);
     case mean:
-      return launch_first<integer_mean<T>>(r, r.p, j);
+      return launch_first<integer_sum<T, double>>(r, r.p, j);
     case max:
     case min:
       return launch_first<extremum<T>>(r, r.p, j);

@@ -270,8 +270,8 @@ struct exact_sum {
   }
 };
 
-// Of integers, exactly; sixteen of 32 bits and less add up to one of 64.
-template <class T>
+// Of integers, exactly: their sum, or with an Output of binary64 their mean. Sixteen of 32 bits and less add up to one of 64.
+template <class T, class Output>
 struct integer_sum {
   static constexpr tier decides = tier::proved;
   static constexpr int inputs = 1;
@@ -279,7 +279,7 @@ struct integer_sum {
   static constexpr int resident = 3;
   using element = T;
   using term = T;
-  using output = std::int64_t;
+  using output = Output;
 
   num::integer_sum sum;
 
@@ -298,16 +298,12 @@ struct integer_sum {
     }
   }
   __device__ void merge(const integer_sum& o) { sum.merge(o.sum); }
-  __device__ bool finish(const reduce_parameters&, std::int64_t* out) const {
-    *out = num::wrapped(sum);
-    return true;
-  }
-};
-template <class T>
-struct integer_mean : integer_sum<T> {
-  using output = double;
-  __device__ bool finish(const reduce_parameters& p, double* out) const {
-    *out = num::mean_of(this->sum, p.length);
+  __device__ bool finish(const reduce_parameters& p, Output* out) const {
+    if constexpr (std::is_same_v<Output, double>) {
+      *out = num::mean_of(sum, p.length);
+    } else {
+      *out = num::wrapped(sum);
+    }
     return true;
   }
 };

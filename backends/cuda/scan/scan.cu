@@ -51,6 +51,25 @@ __global__ void __launch_bounds__(threads) scan_kernel(const __grid_constant__ s
   if (undecided != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(undecided));
 }
 
+template <class T>
+__global__ void __launch_bounds__(threads)
+    integer_scan_kernel(const __grid_constant__ scan_geometry g, bool products, counter* counters) {
+  std::int64_t decided = 0;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t line = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; line < g.lines;
+       line += step) {
+    std::int64_t at[2];
+    g.kept.locate(line, at);
+    const T* const in = static_cast<const T*>(g.in) + at[0];
+    std::int64_t* const out = static_cast<std::int64_t*>(g.out) + at[1];
+    num::scan_integers(
+        g.length, g.each, products, [&](std::int64_t i) { return in[g.along.template offset<0>(i)]; },
+        [&](std::int64_t i, std::int64_t value) { out[g.each ? i * g.out_step : 0] = value; });
+    decided += g.each ? g.length : 1;
+  }
+  count_elements(counters, tier::proved, decided);
+}
+
 }  // namespace
 
 void prepare(const plan::scan_plan& p, const job& j, dispatch::task& t) {
@@ -69,6 +88,11 @@ void prepare(const plan::scan_plan& p, const job& j, dispatch::task& t) {
   g.along.set_shape(p.reduced_rank, p.reduced_shape);
   g.along.set_stride(0, p.in_reduced_stride);
   const unsigned grid = grid_for(j.device, ceil_div(p.lines, threads), 16);
+  ops::for_each_format<ops::INTEGERS>([&]<class T>() {
+    if (dtype_of<T> != p.type) return;
+    plan_launch<integer_scan_kernel<num::element_of<T>>>(t, j, grid, threads, g, p.op != ops::op_id::cumsum,
+                                                         j.counters);
+  });
   ops::for_each_format<ops::FLOATS>([&]<class T>() {
     if (dtype_of<T> != p.type) return;
     switch (p.op) {

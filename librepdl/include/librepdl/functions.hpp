@@ -2708,6 +2708,16 @@ inline tensor logcumsumexp(const operand& x, const scan_options& options = {}) {
   logcumsumexp(c.ctx, c.in[0], tensor_view{}, options);
   return c.out.take();
 }
+inline tensor ldexp(const operand& x, const operand& n) {
+  detail::returning_call c("ldexp", {x, n});
+  ldexp(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+inline std::pair<tensor, tensor> frexp(const operand& x) {
+  detail::returning_call c("frexp", {x}, 2);
+  frexp(c.ctx, c.in[0], tensor_view{}, tensor_view{});
+  return {c.out.take(0), c.out.take(1)};
+}
 inline tensor softmax(const operand& x, const softmax_options& options = {}) {
   detail::returning_call c("softmax", {x});
   softmax(c.ctx, c.in[0], tensor_view{}, options);

@@ -25,8 +25,8 @@ namespace repdl REPDL_EXPORT {
 /// type otherwise copies the bits.
 void convert(context& ctx, const_tensor_view x, tensor_view out, const convert_options& options = {});
 
-/// Reductions: operands of one type, which is that of a number that comes out. From sum to argmin also of i64, i32 and bool: then a sum is
-/// i64, modulo 2^64, and a mean f64.
+/// Reductions: operands of one type, which is that of a number that comes out. From sum to argmin and prod also of i64, i32 and bool: then a sum
+/// or product is i64, modulo 2^64, and a mean f64.
 /// out = the sum of x over the axes, rounded once. NaN if a term is NaN or infinities of both signs occur, else an
 /// infinite term; an exact zero, an empty sum too, is +0.
 void sum(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options = {});
@@ -166,7 +166,8 @@ void upsample_nearest2d_backward(context& ctx, const_tensor_view g, tensor_view 
 // ---- prefixes
 //
 // Each output element is the exact value of the elements up to its place along the axis, rounded once. Along a line of any length the
-// work grows with the length. Of f16, bf16, f32 or f64, all of one format, which is the result's.
+// work grows with the length. Of f16, bf16, f32 or f64, all of one format, which is the result's; of i64, i32 and bool, but for
+// logcumsumexp, i64, modulo 2^64.
 
 /// out_i = the sum of x_0 to x_i along the axis, by the rules for sums.
 void cumsum(context& ctx, const_tensor_view x, tensor_view out, const scan_options& options = {});
@@ -174,6 +175,15 @@ void cumsum(context& ctx, const_tensor_view x, tensor_view out, const scan_optio
 void cumprod(context& ctx, const_tensor_view x, tensor_view out, const scan_options& options = {});
 /// out_i = ln sum of e^x_0 to e^x_i along the axis, as logsumexp.
 void logcumsumexp(context& ctx, const_tensor_view x, tensor_view out, const scan_options& options = {});
+
+// ---- exponents
+
+/// out = x 2^n, rounded once, subnormal results too; n of i64 or i32, which broadcasts with x. Zeros and infinities stay what they are for
+/// every n.
+void ldexp(context& ctx, const_tensor_view x, const_tensor_view n, tensor_view out);
+/// x = significand 2^exponent, exactly, with a significand of magnitude in [1/2, 1) and x's sign, and an exponent of i32. Of zeros,
+/// infinities and NaN the significand is x and the exponent 0.
+void frexp(context& ctx, const_tensor_view x, tensor_view significand, tensor_view exponent);
 
 // ---- softmax and losses
 //

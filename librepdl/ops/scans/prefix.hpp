@@ -11,6 +11,7 @@
 #pragma once
 
 #include "librepdl/num/fixed_point.hpp"
+#include "librepdl/num/integers.hpp"
 #include "librepdl/num/sums.hpp"
 #include "librepdl/ops/elementwise/binary64.hpp"
 #include "librepdl/ops/rows/softmax_binary64.hpp"
@@ -235,6 +236,18 @@ REPDL_HD void scan_line(std::int64_t n, bool each, bool by_first, const Read& re
     if (each) put(i);
   }
   if (!each) put(n - 1);
+}
+
+// The same of integers and booleans, whose sums and products modulo 2^64 are exact in any order: write(i, value).
+template <class Read, class Write>
+REPDL_HD void scan_integers(std::int64_t n, bool each, bool products, const Read& read, const Write& write) {
+  std::uint64_t prefix = products ? 1 : 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto x = static_cast<std::uint64_t>(std::int64_t{integer_value(read(i))});
+    prefix = products ? prefix * x : prefix + x;
+    if (each) write(i, static_cast<std::int64_t>(prefix));
+  }
+  if (!each) write(n - 1, static_cast<std::int64_t>(prefix));
 }
 
 }  // namespace REPDL_ISA

@@ -213,6 +213,20 @@ def test_exponential_numbers_are_never_0():
     assert (torch.empty(9, dtype=torch.float16).exponential_(2.0**150) == 2.0**-24).all()
 
 
+def test_frexp():
+    librepdl.torch.enable()
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
+        x = torch.tensor([1.5, -0.0, 3e-8, -5.0, torch.inf, torch.nan]).to(dtype).requires_grad_()
+        m, e = torch.frexp(x)
+        expected = librepdl.frexp(x.detach())
+        assert m.dtype == dtype and e.dtype == torch.int32 and torch.equal(e, expected[1]) and e[4:].tolist() == [0, 0]
+        assert torch.equal(m[:5].detach(), expected[0][:5]) and m[5].isnan()
+        assert torch.equal(librepdl.ldexp(m[:5].detach(), e[:5]), x[:5].detach())
+        m[3].backward()
+        assert x.grad[3] == 0.125 and x.grad[0] == 0
+        assert torch.equal(torch.ldexp(x, torch.tensor(2))[:4].detach(), librepdl.ldexp(x[:4].detach(), 2))
+
+
 def test_prefixes_and_products():
     librepdl.torch.enable()
     for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):

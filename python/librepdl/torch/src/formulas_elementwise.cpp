@@ -56,6 +56,14 @@ void elu_backward(call& c) {
   const Tensor above = map("add", {x, number_on(1, type, at::kCPU)}, {{"alpha", alpha * scale}});
   c.give(at::where(x.gt(0), times(g, scale), map("mul", {times(g, rate), above})));
 }
+void frexp(call& c) {
+  static const operation op("frexp");
+  const Tensor& x = c.tensor(0);
+  Tensor significand = fresh_like(x), exponent = at::empty_like(significand, at::kInt);
+  op({x}, {&significand, &exponent}, {});
+  c.give(significand);
+  c.give(exponent);
+}
 // self, lower, upper, training, generator: in training each element below 0 times a uniform number
 void rrelu(call& c) {
   const Tensor& x = c.tensor(0);
