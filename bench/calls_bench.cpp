@@ -35,7 +35,7 @@ void row(const bench::family& family, const std::string& name, const Call& call,
 float out[64];
 
 const bench::family registered("calls", [](const bench::family& family) {
-  static const std::vector<float> a = bench::uniform(64, 1, 0.25f, 4), b = bench::uniform(64, 2, 0.25f, 4);
+  static const std::vector<float> a = bench::uniform(64, 1, 0.25f, 4.0f), b = bench::uniform(64, 2, 0.25f, 4.0f);
   const float* x = a.data();
   const float* y = b.data();
   const sizes one{1}, many{64}, square{4, 4};

@@ -58,7 +58,6 @@ void run(benchmark::State& state, const function& f, bench::elementwise_loop* th
                   {theirs == nullptr ? "core_math" : "sleef", call_theirs});
   if (theirs == nullptr && ours != other) state.SkipWithError("CORE-MATH has other results");
   bench::per_element(state, n);
-  bench::count_undecided(state, ctx);
 }
 
 const bench::family registered("core_math", [](const bench::family& family) {

@@ -44,9 +44,11 @@ class problem {
       const repdl::tensor_view to(data_.back().data(), format, shape);
       const auto seed = static_cast<std::uint64_t>(k) + 1;
       if (format == dtype::f64) {
-        repdl::convert(ctx, bench::uniform<double>(n, seed, lo, hi), to);
+        const auto x = bench::uniform<double>(n, seed, lo, hi);
+        repdl::convert(ctx, x, to);
       } else {
-        repdl::convert(ctx, bench::uniform(n, seed, lo, hi), to);
+        const auto x = bench::uniform(n, seed, lo, hi);
+        repdl::convert(ctx, x, to);
       }
       in_.emplace_back(data_.back().data(), row.operand_type(k, format), shape);  // booleans: the bytes of the numbers
       bytes_ += n * static_cast<std::int64_t>(size_of(in_.back().type()));
