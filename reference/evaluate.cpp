@@ -159,14 +159,14 @@ results stepped(const call& c) {
 array oracle_vector_norm(const call& c) {
   return vector_norm(c[0], c.value("p", 2.0), c.axes(), c.value("keepdim", false), c.where);
 }
-/// Without weights and smoothing by the formula of their own.
+/// Without weights and smoothing by the formula of their own, but in binary64.
 array oracle_cross_entropy(const call& c) {
-  if (c.optional(2) != nullptr || c.value("label_smoothing", 0.0) != 0)
+  if (c[0].type == dtype::f64 || c.optional(2) != nullptr || c.value("label_smoothing", 0.0) != 0)
     return blended_cross_entropy(c.in, c.attrs, c.where);
   return cross_entropy(c[0], c[1], c.loss(), c.where);
 }
 array oracle_cross_entropy_backward(const call& c) {
-  if (c.optional(3) != nullptr || c.value("label_smoothing", 0.0) != 0)
+  if (c[0].type == dtype::f64 || c.optional(3) != nullptr || c.value("label_smoothing", 0.0) != 0)
     return blended_cross_entropy_backward(c.in, c.attrs, c.where);
   return cross_entropy_backward(c[0], c[1], c[2], c.loss(), c.where);
 }

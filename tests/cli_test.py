@@ -1621,6 +1621,11 @@ class Structured(Case):
         self.check("cross_entropy_backward", [([one], []), zeros, targets, weight], ("f32", (1, 2), [half | minus, half]))
         self.check("cross_entropy_probabilities", [zeros, sure], ("f32", (), [ln2]), "--attr", "label_smoothing=0.25")
         self.check("cross_entropy_probabilities_backward", [([one], []), zeros, sure], ("f32", (1, 2), [half | minus, half]))
+        # in f64: a gap between two numbers, and a logarithm above it
+        wide, more = ([0xBFF0000000000000, 0x4340000000000000], [1, 2], "f64"), ([0x4000000000000000, 0x3FF0000000000000], [2], "f64")
+        self.check("cross_entropy", [wide, targets, more], ("f64", (), [0x4340000000000001]))
+        self.check("cross_entropy_backward", [([0x3FF0000000000000], [], "f64"), wide, targets],
+                   ("f64", (1, 2), [0xBFF0000000000000, 0x3FF0000000000000]))
 
     def test_optimizers(self):
         one = self.save("one.npy", [0x3F800000], [1])

@@ -234,8 +234,8 @@ struct cross_entropy : operation<op_id::cross_entropy> {
       "(logsumexp(x) - "
       "x_i), a_i = (1 - s) * weight_i * (i = target) + s / classes * weight_i; the mean by the sum of weight_target";
   using attrs = cross_entropy_options;
-  static constexpr operand in[] = {{"logits", NARROW}, {"targets", I64, false, extent::rows}, along("weight")};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {{"logits", FLOATS}, {"targets", I64, false, extent::rows}, along("weight", FLOATS)};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 struct softmax_backward : gradient_at_y<op_id::softmax_backward, softmax_options, FLOATS> {
   static constexpr std::string_view formula = "y_i * (g_i - sum of g_j * y_j along the axis)";
@@ -253,8 +253,8 @@ struct cross_entropy_backward : operation<op_id::cross_entropy_backward> {
       "sum of a_j - "
       "a_i), / the sum of weight_target";
   using attrs = cross_entropy_options;
-  static constexpr operand in[] = {{"g", NARROW}, {"logits", NARROW}, {"targets", I64}, {"weight", NARROW, true}};
-  static constexpr operand out[] = {{"grad_logits", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"logits", FLOATS}, {"targets", I64}, {"weight", FLOATS, true}};
+  static constexpr operand out[] = {{"grad_logits", FLOATS}};
 };
 struct cross_entropy_probabilities : operation<op_id::cross_entropy_probabilities> {
   static constexpr std::string_view formula =
@@ -262,15 +262,15 @@ struct cross_entropy_probabilities : operation<op_id::cross_entropy_probabilitie
       "smoothing; their "
       "mean over rows, sum, or each";
   using attrs = cross_entropy_probabilities_options;
-  static constexpr operand in[] = {{"logits", NARROW}, {"probabilities", NARROW}, along("weight")};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {{"logits", FLOATS}, {"probabilities", FLOATS}, along("weight", FLOATS)};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 struct cross_entropy_probabilities_backward : operation<op_id::cross_entropy_probabilities_backward> {
   static constexpr std::string_view formula = "g * (softmax(x)_i * sum of a_j - a_i), / rows for mean";
   using attrs = cross_entropy_probabilities_options;
   static constexpr operand in[] = {
-      {"g", NARROW}, {"logits", NARROW}, {"probabilities", NARROW}, {"weight", NARROW, true}};
-  static constexpr operand out[] = {{"grad_logits", NARROW}};
+      {"g", FLOATS}, {"logits", FLOATS}, {"probabilities", FLOATS}, {"weight", FLOATS, true}};
+  static constexpr operand out[] = {{"grad_logits", FLOATS}};
 };
 
 // Norms: of a row's mean m and variance v, both exact. The statistics are outputs that may be absent, binary32, beside f64 f64.

@@ -3031,10 +3031,10 @@ def cross_entropy(logits: A, targets: Any, weight: A | None = None, axis: int | 
         ignore_index: int = -100, label_smoothing: float = 0.0, *, out: A | None = None) -> A:
     """logsumexp(x) - x_target per row; their mean, sum, or each; with weights and smoothing s: the sum of a_i * (logsumexp(x) - x_i), a_i = (1 - s) * weight_i * (i = target) + s / classes * weight_i; the mean by the sum of weight_target, rounded once.
 
-    logits: f16 bf16 f32
+    logits: f16 bf16 f32 f64
     targets: i64
-    weight: f16 bf16 f32, or None
-    out: f16 bf16 f32
+    weight: f16 bf16 f32 f64, or None
+    out: f16 bf16 f32 f64
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows not ignored
     ignore_index: rows with this target take no part
@@ -3089,11 +3089,11 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, weight: A | None = Non
         reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0, *, out: A | None = None) -> A:
     """g * (softmax(x)_i - (i = target)), / rows not ignored for mean; with weights and smoothing: g * (softmax(x)_i * sum of a_j - a_i), / the sum of weight_target, rounded once.
 
-    g: f16 bf16 f32
-    logits: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    logits: f16 bf16 f32 f64
     targets: i64
-    weight: f16 bf16 f32, or None
-    grad_logits: f16 bf16 f32
+    weight: f16 bf16 f32 f64, or None
+    grad_logits: f16 bf16 f32 f64
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows not ignored
     ignore_index: rows with this target take no part
@@ -3978,10 +3978,10 @@ def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = 
         reduction: str = "mean", label_smoothing: float = 0.0, *, out: A | None = None) -> A:
     """The sum of a_i * (logsumexp(x) - x_i) per row, a_i = weight_i * ((1 - s) * probability_i + s / classes), s the smoothing; their mean over rows, sum, or each, rounded once.
 
-    logits: f16 bf16 f32
-    probabilities: f16 bf16 f32
-    weight: f16 bf16 f32, or None
-    out: f16 bf16 f32
+    logits: f16 bf16 f32 f64
+    probabilities: f16 bf16 f32 f64
+    weight: f16 bf16 f32 f64, or None
+    out: f16 bf16 f32 f64
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
@@ -3995,11 +3995,11 @@ def cross_entropy_probabilities_backward(g: A, logits: A, probabilities: A, weig
         axis: int | None = None, reduction: str = "mean", label_smoothing: float = 0.0, *, out: A | None = None) -> A:
     """g * (softmax(x)_i * sum of a_j - a_i), / rows for mean, rounded once.
 
-    g: f16 bf16 f32
-    logits: f16 bf16 f32
-    probabilities: f16 bf16 f32
-    weight: f16 bf16 f32, or None
-    grad_logits: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    logits: f16 bf16 f32 f64
+    probabilities: f16 bf16 f32 f64
+    weight: f16 bf16 f32 f64, or None
+    grad_logits: f16 bf16 f32 f64
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
