@@ -99,6 +99,10 @@ struct call {
   std::int64_t integer(std::string_view name, std::int64_t otherwise) const { return value(name, otherwise); }
   std::optional<shape_list> axes() const { return attribute_of<integers>(attrs, "axis"); }
   dtype type() const { return format_named(value<std::string>("dtype", "f32")); }
+  std::optional<dtype> other_type() const {
+    const auto name = attribute_of<std::string>(attrs, "dtype");
+    return name ? std::optional(format_named(*name)) : std::nullopt;
+  }
   shape_list shape() const { return value<integers>("shape", {}); }
   std::uint64_t seed() const { return static_cast<std::uint64_t>(integer("seed", 0)); }
   std::uint64_t stream() const { return static_cast<std::uint64_t>(integer("stream", 0)); }
@@ -149,13 +153,14 @@ results of(const call& c) {
 }
 template <reduction Op>
 results reduced(const call& c) {
-  return {reduce(Op, c[0], c.axes(), c.value("keepdim", false), c.where)};
+  return {reduce(Op, c[0], c.axes(), c.value("keepdim", false), c.where, c.other_type())};
 }
 template <auto F>
 results stepped(const call& c) {
   return F(c.in, c.attrs, c.where);
 }
 
+array oracle_dot(const call& c) { return dot(c[0], c[1], c.where, c.other_type()); }
 array oracle_vector_norm(const call& c) {
   return vector_norm(c[0], c.value("p", 2.0), c.axes(), c.value("keepdim", false), c.where);
 }
@@ -253,7 +258,7 @@ constexpr oracle_line oracles[] = {
     {"min", reduced<reduction::min>},
     {"argmax", reduced<reduction::argmax>},
     {"argmin", reduced<reduction::argmin>},
-    {"dot", of<dot>},
+    {"dot", named<oracle_dot>},
     {"prelu_weight_backward", of<prelu_weight_backward>},
     {"matmul", of<matmul>},
     {"uniform", named<oracle_uniform>},

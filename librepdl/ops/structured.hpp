@@ -110,18 +110,19 @@ struct convert : operation<op_id::convert> {
   static constexpr operand out[] = {{"out", ALL}};
 };
 
-// Reductions: operands of one type, which is that of a number that comes out; but integers are added up in i64, and have means in f64.
-template <op_id Id, dtype_set Types = NARROW, dtype_set Out = Types>
+// Reductions: operands of one type, which is that of a number that comes out; but integers are added up in i64, and have means in f64,
+// and sums, means and dot products of floating-point numbers have any other format that the call says.
+template <op_id Id, dtype_set Types = NARROW, dtype_set Out = Types, class Attrs = reduce_options>
 struct reduction_of_x : operation<Id> {
-  using attrs = reduce_options;
+  using attrs = Attrs;
   static constexpr operand in[] = {{"x", Types}};
   static constexpr operand out[] = {{"out", Out}};
 };
-struct sum : reduction_of_x<op_id::sum, FLOATS | INTEGERS, FLOATS | I64> {
+struct sum : reduction_of_x<op_id::sum, FLOATS | INTEGERS, FLOATS | I64, sum_attrs> {
   static constexpr std::string_view formula =
       "sum of x over the axes; exact zero is +0; of integers i64, modulo 2^64, of booleans how many are true";
 };
-struct mean : reduction_of_x<op_id::mean, FLOATS | INTEGERS, FLOATS> {
+struct mean : reduction_of_x<op_id::mean, FLOATS | INTEGERS, FLOATS, sum_attrs> {
   static constexpr std::string_view formula = "(sum of x over the axes) / count; of integers f64";
 };
 struct max : reduction_of_x<op_id::max, FLOATS | INTEGERS> {
@@ -139,7 +140,7 @@ struct argmin : reduction_of_x<op_id::argmin, FLOATS | INTEGERS, I64> {
 
 struct dot : operation<op_id::dot> {
   static constexpr std::string_view formula = "sum of x_k * y_k";
-  using attrs = no_attrs;
+  using attrs = dot_attrs;
   static constexpr operand in[] = {{"x", FLOATS}, {"y", FLOATS}};
   static constexpr operand out[] = {{"out", FLOATS}};
 };

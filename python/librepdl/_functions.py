@@ -2739,28 +2739,30 @@ def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = Non
 astype = convert
 
 
-def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
+def sum(x: A, axis: Ints | None = None, keepdims: bool = False, dtype: DType | None = None, *, out: Any | None = None) -> Any:
     """sum of x over the axes; exact zero is +0; of integers i64, modulo 2^64, of booleans how many are true, rounded once.
 
     x: f16 bf16 f32 f64 i64 bool i32
     out: f16 bf16 f32 f64 i64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
+    dtype: the result's format; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(206, (x,), out, (axis, keepdims))
+    return _call(206, (x,), out, (axis, keepdims, dtype))
 
 
-def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
+def mean(x: A, axis: Ints | None = None, keepdims: bool = False, dtype: DType | None = None, *, out: Any | None = None) -> Any:
     """(sum of x over the axes) / count; of integers f64, rounded once.
 
     x: f16 bf16 f32 f64 i64 bool i32
     out: f16 bf16 f32 f64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
+    dtype: the result's format; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(207, (x,), out, (axis, keepdims))
+    return _call(207, (x,), out, (axis, keepdims, dtype))
 
 
 def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
@@ -2819,16 +2821,16 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     return _call(211, (x,), out, (axis, keepdims))
 
 
-def dot(x: A, y: A, *, out: A | None = None) -> A:
+def dot(x: A, y: A, dtype: DType | None = None, *, out: Any | None = None) -> Any:
     """sum of x_k * y_k, rounded once.
 
     x: f16 bf16 f32 f64
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
+    dtype: the result's format; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(212, (x, y), out, None)
-    return result
+    return _call(212, (x, y), out, (dtype,))
 
 
 def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpose_b: bool = False,
