@@ -99,6 +99,10 @@ struct call {
   std::int64_t integer(std::string_view name, std::int64_t otherwise) const { return value(name, otherwise); }
   std::optional<shape_list> axes() const { return attribute_of<integers>(attrs, "axis"); }
   dtype type() const { return format_named(value<std::string>("dtype", "f32")); }
+  std::optional<dtype> other_type() const {
+    const auto name = attribute_of<std::string>(attrs, "dtype");
+    return name ? std::optional(format_named(*name)) : std::nullopt;
+  }
   shape_list shape() const { return value<integers>("shape", {}); }
   std::uint64_t seed() const { return static_cast<std::uint64_t>(integer("seed", 0)); }
   std::uint64_t stream() const { return static_cast<std::uint64_t>(integer("stream", 0)); }
@@ -149,24 +153,25 @@ results of(const call& c) {
 }
 template <reduction Op>
 results reduced(const call& c) {
-  return {reduce(Op, c[0], c.axes(), c.value("keepdim", false), c.where)};
+  return {reduce(Op, c[0], c.axes(), c.value("keepdim", false), c.where, c.other_type())};
 }
 template <auto F>
 results stepped(const call& c) {
   return F(c.in, c.attrs, c.where);
 }
 
+array oracle_dot(const call& c) { return dot(c[0], c[1], c.where, c.other_type()); }
 array oracle_vector_norm(const call& c) {
   return vector_norm(c[0], c.value("p", 2.0), c.axes(), c.value("keepdim", false), c.where);
 }
-/// Without weights and smoothing by the formula of their own.
+/// Without weights and smoothing by the formula of their own, but in binary64.
 array oracle_cross_entropy(const call& c) {
-  if (c.optional(2) != nullptr || c.value("label_smoothing", 0.0) != 0)
+  if (c[0].type == dtype::f64 || c.optional(2) != nullptr || c.value("label_smoothing", 0.0) != 0)
     return blended_cross_entropy(c.in, c.attrs, c.where);
   return cross_entropy(c[0], c[1], c.loss(), c.where);
 }
 array oracle_cross_entropy_backward(const call& c) {
-  if (c.optional(3) != nullptr || c.value("label_smoothing", 0.0) != 0)
+  if (c[0].type == dtype::f64 || c.optional(3) != nullptr || c.value("label_smoothing", 0.0) != 0)
     return blended_cross_entropy_backward(c.in, c.attrs, c.where);
   return cross_entropy_backward(c[0], c[1], c[2], c.loss(), c.where);
 }
@@ -255,7 +260,7 @@ constexpr oracle_line oracles[] = {
     {"min", reduced<reduction::min>},
     {"argmax", reduced<reduction::argmax>},
     {"argmin", reduced<reduction::argmin>},
-    {"dot", of<dot>},
+    {"dot", named<oracle_dot>},
     {"prelu_weight_backward", of<prelu_weight_backward>},
     {"matmul", of<matmul>},
     {"uniform", named<oracle_uniform>},

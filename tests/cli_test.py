@@ -1281,6 +1281,11 @@ class Structured(Case):
         self.check("sum", [(x, [3, 5, 7])], ("f32", (3, 1, 7), [rounded(sum(v[i] for i in g)) for g in middle]),
                    "--attr", "axis=1", "--attr", "keepdim=true")
         self.check("sum", [(x, [105])], ("f32", (105,), [b for b in x]), "--attr", "axis=")
+        # in another format: one rounding, of what is a tie in f32 but for its last bit
+        more = [0x3FF0000000000000, 0x3E70000000000000, 1]
+        self.check("sum", [(more, [3], "f64")], ("f32", (), [0x3F800001]), "--attr", "dtype=f32")
+        self.check("mean", [([0x3F800000, 0, 0], [3])], ("f64", (), [0x3FD5555555555555]), "--attr", "dtype=f64")
+        self.check("dot", [([0x3F800001], [1])] * 2, ("f64", (), [0x3FF0000040000040]), "--attr", "dtype=f64")
 
     def test_reductions_of_16_bits(self):
         r = random.Random(44)
@@ -1658,6 +1663,11 @@ class Structured(Case):
         self.check("cross_entropy_backward", [([one], []), zeros, targets, weight], ("f32", (1, 2), [half | minus, half]))
         self.check("cross_entropy_probabilities", [zeros, sure], ("f32", (), [ln2]), "--attr", "label_smoothing=0.25")
         self.check("cross_entropy_probabilities_backward", [([one], []), zeros, sure], ("f32", (1, 2), [half | minus, half]))
+        # in f64: a gap between two numbers, and a logarithm above it
+        wide, more = ([0xBFF0000000000000, 0x4340000000000000], [1, 2], "f64"), ([0x4000000000000000, 0x3FF0000000000000], [2], "f64")
+        self.check("cross_entropy", [wide, targets, more], ("f64", (), [0x4340000000000001]))
+        self.check("cross_entropy_backward", [([0x3FF0000000000000], [], "f64"), wide, targets],
+                   ("f64", (1, 2), [0xBFF0000000000000, 0x3FF0000000000000]))
 
     def test_optimizers(self):
         one = self.save("one.npy", [0x3F800000], [1])

@@ -102,10 +102,10 @@ void convert(context& ctx, const_tensor_view x, tensor_view out, const convert_o
 }
 
 void sum(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options) {
-  reduce<ops::sum>(ctx, x, out, options);
+  api::submit<ops::sum>(ctx, {&x, 1}, {&out, 1}, {options, {}});
 }
 void mean(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options) {
-  reduce<ops::mean>(ctx, x, out, options);
+  api::submit<ops::mean>(ctx, {&x, 1}, {&out, 1}, {options, {}});
 }
 void max(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options) {
   reduce<ops::max>(ctx, x, out, options);

@@ -43,6 +43,15 @@ void complete(std::string_view op, ops::upsample_nearest2d_attrs& a, const tenso
 void complete(std::string_view op, ops::embedding_backward_attrs& a, const tensor_view& out);
 template <class Attrs>
 void complete(std::string_view, Attrs&, const tensor_view&) {}
+// The format of a sum of floating-point numbers, likewise.
+template <class Attrs>
+requires std::is_same_v<Attrs, ops::sum_attrs> || std::is_same_v<Attrs, ops::dot_attrs>
+void complete_format(Attrs& a, plan::inputs in, const tensor_view& out) {
+  const auto is_format = [](const const_tensor_view& v) { return (ops::FLOATS & ops::one(v.type())) != 0; };
+  if (!a.dtype && !in.empty() && in[0] && is_format(in[0]) && is_format(out)) a.dtype = out.type();
+}
+template <class Attrs>
+void complete_format(Attrs&, plan::inputs, const tensor_view&) {}
 
 // The outputs of a call, those that it makes itself (detail::results) among them.
 using output_list = plan::inline_vector<tensor_view, 5>;
@@ -86,7 +95,10 @@ plan::specs infer(const plan::operand_rows& rows, plan::inputs in, const typenam
 
 template <class Op>
 void submit(context& ctx, plan::inputs in, plan::outputs out, typename Op::attrs attrs) {
-  if (!grouped<Op> && out.size() == 1 && out[0]) complete(Op::name, attrs, out[0]);
+  if (!grouped<Op> && out.size() == 1 && out[0]) {
+    complete(Op::name, attrs, out[0]);
+    complete_format(attrs, in, out[0]);
+  }
   const plan::operand_rows rows = rows_of<Op>(in.size(), attrs);
   const plan::specs specs = infer<Op>(rows, in, attrs);
   output_list all;

@@ -42,6 +42,14 @@ inline constexpr auto fields_of<reduce_options> =
                field{"keepdim", &reduce_options::keepdim, "keep the reduced axes with size 1"}};
 
 template <>
+inline constexpr auto fields_of<sum_attrs> = std::tuple_cat(
+    fields_of<reduce_options>,
+    std::tuple{field{"dtype", &sum_attrs::dtype, "the result's format; absent: the output's, or the operands'"}});
+template <>
+inline constexpr auto fields_of<dot_attrs> =
+    std::tuple{field{"dtype", &dot_attrs::dtype, "the result's format; absent: the output's, or the operands'"}};
+
+template <>
 inline constexpr auto fields_of<matmul_options> =
     std::tuple{field{"transpose_a", &matmul_options::transpose_a, "a is (..., k, m)"},
                field{"transpose_b", &matmul_options::transpose_b, "b is (..., n, k)"},

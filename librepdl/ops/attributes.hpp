@@ -16,6 +16,13 @@ struct convert_attrs : convert_options {
   std::optional<repdl::dtype> dtype;
 };
 
+struct sum_attrs : reduce_options {
+  std::optional<repdl::dtype> dtype;
+};
+struct dot_attrs {
+  std::optional<repdl::dtype> dtype;
+};
+
 struct conv2d_grad_input_attrs : conv2d_options {
   std::optional<pair> size;
 };

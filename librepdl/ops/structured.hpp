@@ -110,14 +110,15 @@ struct convert : operation<op_id::convert> {
   static constexpr operand out[] = {{"out", ALL}};
 };
 
-// Reductions: operands of one type, which is that of a number that comes out; but integers are added up in i64, and have means in f64.
-template <op_id Id, dtype_set Types = NARROW, dtype_set Out = Types>
-using reduction_of_x = of_x<Id, reduce_options, Types, Out>;
-struct sum : reduction_of_x<op_id::sum, FLOATS | INTEGERS, FLOATS | I64> {
+// Reductions: operands of one type, which is that of a number that comes out; but integers are added up in i64, and have means in f64,
+// and sums, means and dot products of floating-point numbers have any other format that the call says.
+template <op_id Id, dtype_set Types = NARROW, dtype_set Out = Types, class Attrs = reduce_options>
+using reduction_of_x = of_x<Id, Attrs, Types, Out>;
+struct sum : reduction_of_x<op_id::sum, FLOATS | INTEGERS, FLOATS | I64, sum_attrs> {
   static constexpr std::string_view formula =
       "sum of x over the axes; exact zero is +0; of integers i64, modulo 2^64, of booleans how many are true";
 };
-struct mean : reduction_of_x<op_id::mean, FLOATS | INTEGERS, FLOATS> {
+struct mean : reduction_of_x<op_id::mean, FLOATS | INTEGERS, FLOATS, sum_attrs> {
   static constexpr std::string_view formula = "(sum of x over the axes) / count; of integers f64";
 };
 struct max : reduction_of_x<op_id::max, FLOATS | INTEGERS> {
@@ -135,7 +136,7 @@ struct argmin : reduction_of_x<op_id::argmin, FLOATS | INTEGERS, I64> {
 
 struct dot : operation<op_id::dot> {
   static constexpr std::string_view formula = "sum of x_k * y_k";
-  using attrs = no_attrs;
+  using attrs = dot_attrs;
   static constexpr operand in[] = {{"x", FLOATS}, {"y", FLOATS}};
   static constexpr operand out[] = {{"out", FLOATS}};
 };
@@ -230,8 +231,8 @@ struct cross_entropy : operation<op_id::cross_entropy> {
       "(logsumexp(x) - "
       "x_i), a_i = (1 - s) * weight_i * (i = target) + s / classes * weight_i; the mean by the sum of weight_target";
   using attrs = cross_entropy_options;
-  static constexpr operand in[] = {{"logits", NARROW}, {"targets", I64, false, extent::rows}, along("weight")};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {{"logits", FLOATS}, {"targets", I64, false, extent::rows}, along("weight", FLOATS)};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 struct softmax_backward : gradient_at_y<op_id::softmax_backward, softmax_options, FLOATS> {
   static constexpr std::string_view formula = "y_i * (g_i - sum of g_j * y_j along the axis)";
@@ -249,8 +250,8 @@ struct cross_entropy_backward : operation<op_id::cross_entropy_backward> {
       "sum of a_j - "
       "a_i), / the sum of weight_target";
   using attrs = cross_entropy_options;
-  static constexpr operand in[] = {{"g", NARROW}, {"logits", NARROW}, {"targets", I64}, {"weight", NARROW, true}};
-  static constexpr operand out[] = {{"grad_logits", NARROW}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"logits", FLOATS}, {"targets", I64}, {"weight", FLOATS, true}};
+  static constexpr operand out[] = {{"grad_logits", FLOATS}};
 };
 struct cross_entropy_probabilities : operation<op_id::cross_entropy_probabilities> {
   static constexpr std::string_view formula =
@@ -258,15 +259,15 @@ struct cross_entropy_probabilities : operation<op_id::cross_entropy_probabilitie
       "smoothing; their "
       "mean over rows, sum, or each";
   using attrs = cross_entropy_probabilities_options;
-  static constexpr operand in[] = {{"logits", NARROW}, {"probabilities", NARROW}, along("weight")};
-  static constexpr operand out[] = {{"out", NARROW}};
+  static constexpr operand in[] = {{"logits", FLOATS}, {"probabilities", FLOATS}, along("weight", FLOATS)};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 struct cross_entropy_probabilities_backward : operation<op_id::cross_entropy_probabilities_backward> {
   static constexpr std::string_view formula = "g * (softmax(x)_i * sum of a_j - a_i), / rows for mean";
   using attrs = cross_entropy_probabilities_options;
   static constexpr operand in[] = {
-      {"g", NARROW}, {"logits", NARROW}, {"probabilities", NARROW}, {"weight", NARROW, true}};
-  static constexpr operand out[] = {{"grad_logits", NARROW}};
+      {"g", FLOATS}, {"logits", FLOATS}, {"probabilities", FLOATS}, {"weight", FLOATS, true}};
+  static constexpr operand out[] = {{"grad_logits", FLOATS}};
 };
 
 // Norms: of a row's mean m and variance v, both exact. The statistics are outputs that may be absent, binary32, beside f64 f64.

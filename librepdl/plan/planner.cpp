@@ -320,7 +320,35 @@ reduce_plan make_vector_norm(inputs in, const tensor_view& out, const vector_nor
   return p;
 }
 
-tensor_spec infer_dot(inputs in) {
+namespace {
+
+// What a call's dtype makes of the type of its result.
+dtype other_type(std::string_view op, dtype own, const std::optional<dtype>& wanted) {
+  if (!wanted || *wanted == own) return own;
+  if (ops::is_floating(own) && (ops::FLOATS & ops::one(*wanted)) != 0) return *wanted;
+  fail(error_site::attribute_value, op, "dtype",
+       ops::is_floating(own) ? describe(ops::FLOATS) : std::string(name_of(own)), name_of(*wanted));
+}
+
+}  // namespace
+
+tensor_spec infer_sum(ops::op_id op, std::string_view name, inputs in, const ops::sum_attrs& a) {
+  tensor_spec s = infer_reduce(op, name, in, a);
+  // A mean of integers is f64, and nothing else.
+  const bool is_mean_of_integers = !ops::is_floating(in[0].type()) && ops::is_floating(s.type);
+  if (is_mean_of_integers && a.dtype && *a.dtype != s.type) {
+    fail(error_site::attribute_value, name, "dtype", std::string(name_of(s.type)) + ", of integers", name_of(*a.dtype));
+  }
+  s.type = other_type(name, s.type, a.dtype);
+  return s;
+}
+
+reduce_plan in_format_of(const tensor_view& out, reduce_plan p) {
+  if (ops::is_floating(p.type) && out.type() != p.type) p.other_format = out.type();
+  return p;
+}
+
+tensor_spec infer_dot(inputs in, const ops::dot_attrs& a) {
   check_format("dot", "y", in[1], "x", in[0]);
   for (std::size_t i = 0; i < 2; ++i) {
     if (in[i].rank() != 1) {
@@ -332,7 +360,7 @@ tensor_spec infer_dot(inputs in) {
     fail(error_site::length_mismatch, "dot", "y", std::to_string(in[0].count()) + " elements, as in x",
          std::to_string(in[1].count()));
   }
-  return {in[0].type(), {}};
+  return {other_type("dot", in[0].type(), a.dtype), {}};
 }
 
 // ---- matmul

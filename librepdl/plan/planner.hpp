@@ -46,7 +46,10 @@ reduce_plan make_sum_squares(inputs in, const tensor_view& out, const reduce_opt
 tensor_spec infer_vector_norm(inputs in, const vector_norm_options&);
 reduce_plan make_vector_norm(inputs in, const tensor_view& out, const vector_norm_options&);
 
-tensor_spec infer_dot(inputs in);
+tensor_spec infer_sum(ops::op_id op, std::string_view name, inputs in, const ops::sum_attrs&);
+tensor_spec infer_dot(inputs in, const ops::dot_attrs&);
+// The same sum, rounded to the output's format.
+reduce_plan in_format_of(const tensor_view& out, reduce_plan p);
 tensor_spec infer_matmul(inputs in, const matmul_options&);
 matmul_plan make_matmul(inputs in, const tensor_view& out, const matmul_options&);
 
@@ -270,11 +273,20 @@ struct planner<Op> {
   }
 };
 
+template <class Op>
+requires std::is_same_v<typename Op::attrs, ops::sum_attrs>
+struct planner<Op> {
+  static tensor_spec infer(inputs in, const ops::sum_attrs& a) { return infer_sum(Op::id, Op::name, in, a); }
+  static reduce_plan make(inputs in, const tensor_view& out, const ops::sum_attrs& a) {
+    return in_format_of(out, make_reduce(Op::id, in, out, a));
+  }
+};
+
 template <>
 struct planner<ops::dot> {
-  static tensor_spec infer(inputs in, const ops::no_attrs&) { return infer_dot(in); }
-  static reduce_plan make(inputs in, const tensor_view& out, const ops::no_attrs&) {
-    return make_reduce(ops::op_id::dot, in, out, {});
+  static tensor_spec infer(inputs in, const ops::dot_attrs& a) { return infer_dot(in, a); }
+  static reduce_plan make(inputs in, const tensor_view& out, const ops::dot_attrs&) {
+    return in_format_of(out, make_reduce(ops::op_id::dot, in, out, {}));
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "librepdl/ops/pair.hpp"
 #include "librepdl/ops/structured.hpp"
@@ -84,6 +85,8 @@ struct reduce_plan {
   double correction;  // of var
   void* mean;         // of var: the mean of the first input, another output; null: none
   axes mean_stride;   // along the kept axes
+  std::optional<dtype>
+      other_format;  // of sum, mean and dot: the result's, where that is another floating-point one than type
 
   bool is_scaled() const noexcept { return alpha != 1 || (bias != nullptr && beta != 1); }
   bool is_spread() const noexcept { return op == ops::op_id::var; }

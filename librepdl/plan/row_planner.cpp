@@ -198,7 +198,7 @@ tensor_spec infer_cross_entropy(std::string_view op, inputs in, const cross_entr
   return {logits.type(), logits.shape()};
 }
 
-// Rows without weights and smoothing have a rule of their own. Operands of the others: (g,) logits, targets, weight, probabilities.
+// Rows without weights and smoothing have a rule of their own, but in f64. Operands of the others: (g,) logits, targets, weight, probabilities.
 row_plan make_cross_entropy(inputs in, const tensor_view& out, const cross_entropy_call& a) {
   using enum ops::op_id;
   const std::size_t at = a.backward ? 1 : 0;
@@ -211,7 +211,7 @@ row_plan make_cross_entropy(inputs in, const tensor_view& out, const cross_entro
   const row_operand weight =
       at + 2 < in.size() && in[at + 2] ? row_operand{in[at + 2], extent::reduced} : row_operand{none, extent::one};
   row_plan p;
-  if (!a.probabilities && !*weight.view && a.label_smoothing == 0) {
+  if (in[at].type() != dtype::f64 && !a.probabilities && !*weight.view && a.label_smoothing == 0) {
     p = a.backward ? make_rows(cross_entropy_backward, 1, axis, {{in[0], loss}, logits, targets}, {&out, 1}, of_out)
                    : make_rows(cross_entropy, 0, axis, {logits, targets}, {&out, 1}, of_out);
   } else {

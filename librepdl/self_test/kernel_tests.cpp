@@ -223,6 +223,17 @@ std::vector<group> dot_calls(dtype type) {
   return all;
 }
 
+// With results of the format that the subject says.
+std::vector<group> in_other_format(std::vector<group> all, const subject& what) {
+  const bool is_other = ops::is_floating(what.in) && what.out != what.in && has(info_of(what.op).attrs, "dtype");
+  for (group& g : all) {
+    for (test_call& c : g) {
+      if (is_other) c.attrs.push_back({"dtype", name_of(what.out)});
+    }
+  }
+  return all;
+}
+
 std::vector<group> matmul_calls(dtype type) {
   const auto spread = [&](const sizes& shape) { return operand{shape, layout::spread, type}; };
   const test_call batches{op_id::matmul, {spread({3, 2, 5, 37}), spread({3, 1, 37, 7}), spread({2, 5, 7})}};
@@ -799,7 +810,10 @@ std::vector<group> structured_calls(const subject& what) {
     case ops::family::convert:
       return map_calls(what, nullptr);
     case ops::family::reduce:
-      return has(op.attrs, "p") ? vector_norm_calls(what) : op.attrs.empty() ? dot_calls(what.in) : reduce_calls(what);
+      return in_other_format(has(op.attrs, "p")      ? vector_norm_calls(what)
+                             : has(op.attrs, "axis") ? reduce_calls(what)
+                                                     : dot_calls(what.in),
+                             what);
     case ops::family::matmul:
       return matmul_calls(what.in);
     case ops::family::convolution:

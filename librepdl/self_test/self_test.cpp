@@ -146,7 +146,7 @@ void test_structured(context::impl& c) {
   constexpr std::string_view products = "(2^127, 2^-149, -2^127), (1, 2, 1)";
   const sizes row{1, 1, 1, 3};
   const sizes one{1, 1, 1, 1};
-  expect<ops::sum>(c, {{x, {1, 3}}}, {1}, {0x00000001}, {.axis = 1}, "2^127, 2^-149, -2^127");
+  expect<ops::sum>(c, {{x, {1, 3}}}, {1}, {0x00000001}, {{.axis = 1}, {}}, "2^127, 2^-149, -2^127");
   expect<ops::matmul>(c, {{x, {1, 3}}, {y, {3, 1}}}, {1, 1}, {0x00000002}, {}, products);
   expect<ops::conv2d>(c, {{x, row}, {y, row}}, one, {0x00000002}, {}, products);
   expect<ops::conv2d_grad_weight>(c, {{y, row}, {x, row}}, one, {0x00000002}, {}, products);

@@ -2740,28 +2740,30 @@ def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = Non
 astype = convert
 
 
-def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
+def sum(x: A, axis: Ints | None = None, keepdims: bool = False, dtype: DType | None = None, *, out: Any | None = None) -> Any:
     """sum of x over the axes; exact zero is +0; of integers i64, modulo 2^64, of booleans how many are true, rounded once.
 
     x: f16 bf16 f32 f64 i64 bool i32
     out: f16 bf16 f32 f64 i64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
+    dtype: the result's format; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(206, (x,), out, (axis, keepdims))
+    return _call(206, (x,), out, (axis, keepdims, dtype))
 
 
-def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
+def mean(x: A, axis: Ints | None = None, keepdims: bool = False, dtype: DType | None = None, *, out: Any | None = None) -> Any:
     """(sum of x over the axes) / count; of integers f64, rounded once.
 
     x: f16 bf16 f32 f64 i64 bool i32
     out: f16 bf16 f32 f64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
+    dtype: the result's format; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(207, (x,), out, (axis, keepdims))
+    return _call(207, (x,), out, (axis, keepdims, dtype))
 
 
 def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
@@ -2820,16 +2822,16 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     return _call(211, (x,), out, (axis, keepdims))
 
 
-def dot(x: A, y: A, *, out: A | None = None) -> A:
+def dot(x: A, y: A, dtype: DType | None = None, *, out: Any | None = None) -> Any:
     """sum of x_k * y_k, rounded once.
 
     x: f16 bf16 f32 f64
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
+    dtype: the result's format; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(212, (x, y), out, None)
-    return result
+    return _call(212, (x, y), out, (dtype,))
 
 
 def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpose_b: bool = False,
@@ -3032,10 +3034,10 @@ def cross_entropy(logits: A, targets: Any, weight: A | None = None, axis: int | 
         ignore_index: int = -100, label_smoothing: float = 0.0, *, out: A | None = None) -> A:
     """logsumexp(x) - x_target per row; their mean, sum, or each; with weights and smoothing s: the sum of a_i * (logsumexp(x) - x_i), a_i = (1 - s) * weight_i * (i = target) + s / classes * weight_i; the mean by the sum of weight_target, rounded once.
 
-    logits: f16 bf16 f32
+    logits: f16 bf16 f32 f64
     targets: i64
-    weight: f16 bf16 f32, or None
-    out: f16 bf16 f32
+    weight: f16 bf16 f32 f64, or None
+    out: f16 bf16 f32 f64
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows not ignored
     ignore_index: rows with this target take no part
@@ -3090,11 +3092,11 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, weight: A | None = Non
         reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0, *, out: A | None = None) -> A:
     """g * (softmax(x)_i - (i = target)), / rows not ignored for mean; with weights and smoothing: g * (softmax(x)_i * sum of a_j - a_i), / the sum of weight_target, rounded once.
 
-    g: f16 bf16 f32
-    logits: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    logits: f16 bf16 f32 f64
     targets: i64
-    weight: f16 bf16 f32, or None
-    grad_logits: f16 bf16 f32
+    weight: f16 bf16 f32 f64, or None
+    grad_logits: f16 bf16 f32 f64
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows not ignored
     ignore_index: rows with this target take no part
@@ -3979,10 +3981,10 @@ def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = 
         reduction: str = "mean", label_smoothing: float = 0.0, *, out: A | None = None) -> A:
     """The sum of a_i * (logsumexp(x) - x_i) per row, a_i = weight_i * ((1 - s) * probability_i + s / classes), s the smoothing; their mean over rows, sum, or each, rounded once.
 
-    logits: f16 bf16 f32
-    probabilities: f16 bf16 f32
-    weight: f16 bf16 f32, or None
-    out: f16 bf16 f32
+    logits: f16 bf16 f32 f64
+    probabilities: f16 bf16 f32 f64
+    weight: f16 bf16 f32 f64, or None
+    out: f16 bf16 f32 f64
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
@@ -3996,11 +3998,11 @@ def cross_entropy_probabilities_backward(g: A, logits: A, probabilities: A, weig
         axis: int | None = None, reduction: str = "mean", label_smoothing: float = 0.0, *, out: A | None = None) -> A:
     """g * (softmax(x)_i * sum of a_j - a_i), / rows for mean, rounded once.
 
-    g: f16 bf16 f32
-    logits: f16 bf16 f32
-    probabilities: f16 bf16 f32
-    weight: f16 bf16 f32, or None
-    grad_logits: f16 bf16 f32
+    g: f16 bf16 f32 f64
+    logits: f16 bf16 f32 f64
+    probabilities: f16 bf16 f32 f64
+    weight: f16 bf16 f32 f64, or None
+    grad_logits: f16 bf16 f32 f64
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double

@@ -231,15 +231,15 @@ r_i1: NDArray[np.float32] = librepdl.i1(x, out=x)
 r_i1e: NDArray[np.float32] = librepdl.i1e(x, out=x)
 r_convert: Any = librepdl.convert(x=x, dtype=np.float32, saturate=True, out=x)
 librepdl.astype
-r_sum: Any = librepdl.sum(x=x, axis=(1, 1), keepdims=True, out=x)
-r_mean: Any = librepdl.mean(x=x, axis=(1, 1), keepdims=True, out=x)
+r_sum: Any = librepdl.sum(x=x, axis=(1, 1), keepdims=True, dtype=np.float32, out=x)
+r_mean: Any = librepdl.mean(x=x, axis=(1, 1), keepdims=True, dtype=np.float32, out=x)
 r_max: NDArray[np.float32] = librepdl.max(x=x, axis=(1, 1), keepdims=True, out=x)
 librepdl.amax
 r_min: NDArray[np.float32] = librepdl.min(x=x, axis=(1, 1), keepdims=True, out=x)
 librepdl.amin
 r_argmax: Any = librepdl.argmax(x=x, axis=(1, 1), keepdims=True, out=x)
 r_argmin: Any = librepdl.argmin(x=x, axis=(1, 1), keepdims=True, out=x)
-r_dot: NDArray[np.float32] = librepdl.dot(x=x, y=x, out=x)
+r_dot: Any = librepdl.dot(x=x, y=x, dtype=np.float32, out=x)
 r_matmul: NDArray[np.float32] = librepdl.matmul(a=x, b=x, bias=x, transpose_a=True, transpose_b=True,
     accumulate="mean", alpha=0.5, beta=0.5, out=x)
 r_uniform: Any = g.uniform(shape=(1, 1), dtype=np.float32, low=0.5, high=0.5, out=x, like=None)

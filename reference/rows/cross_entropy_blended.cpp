@@ -17,13 +17,14 @@ namespace {
 
 using values = std::function<interval(mpfr_prec_t)>;
 
-/// v + f, where f is 0 (no function), or irrational.
+/// v + f, where f is 0 (no function), or irrational; the format's least number is 2^unit.
 struct part_rational {
   mpq_class v;
   values f;
+  long unit = fixed_unit;
 };
-/// The least difference of v from a midpoint that is not 0.
-mpq_class grain(const mpq_class& v) { return power_of_two(-151) / mpq_class(v.get_den()); }
+/// Less than the least difference of v from a midpoint that is not 0.
+mpq_class grain(const part_rational& r) { return power_of_two(r.unit - 2) / mpq_class(r.v.get_den()); }
 /// Whether f is below it in magnitude.
 bool is_below(const values& f, const mpq_class& least) {
   const interval quick = f(256), opposite = -quick;
@@ -32,13 +33,13 @@ bool is_below(const values& f, const mpq_class& least) {
 /// sign: of f; 0: not known.
 result rounded_of(const part_rational& r, int sign, bool negative_zero) {
   if (!r.f) return r.v == 0 ? zero_result(negative_zero) : exact_result(r.v);
-  const mpq_class least = grain(r.v);
+  const mpq_class least = grain(r);
   if (sign != 0 && is_below(r.f, least)) return beside_result(r.v + least / 2 * sign, r.v);
   return decided_result([r](mpfr_prec_t p) { return r.v == 0 ? r.f(p) : interval(p, r.v) + r.f(p); });
 }
 int sign_of(const part_rational& r, int sign) {
   if (!r.f) return sgn(r.v);
-  const mpq_class least = grain(r.v);
+  const mpq_class least = grain(r);
   if (sign != 0 && is_below(r.f, least)) return sgn(r.v + least / 2 * sign);
   for (mpfr_prec_t p = 256; p < (1 << 17); p *= 2) {
     const interval all = interval(p, r.v) + r.f(p);
@@ -55,7 +56,7 @@ struct blended_problem {
   std::int64_t ignored;
   mpq_class s;
   reduce_layout rows;
-  patterns logits;
+  array logits;  // of binary32 or binary64
 
   blended_problem(const std::vector<array>& in, std::size_t first, const attributes& attrs)
       : x(in.at(first)),
@@ -66,13 +67,18 @@ struct blended_problem {
         ignored(attribute_or<std::int64_t>(attrs, "ignore_index", -100)),
         s(rational(attribute_or<double>(attrs, "label_smoothing", 0))),
         rows(layout_of_classes(x.shape, attribute_of<std::int64_t>(attrs, "axis"))),
-        logits(widened(x).patterns()) {
+        logits(x.type == dtype::f64 ? x : widened(x)) {
     if (targets.shape != (probabilities ? x.shape : rows.kept_shape))
       throw std::invalid_argument("reference::cross_entropy: targets' shape");
   }
   static const array& nothing() {
     static const array none = array::none();
     return none;
+  }
+  softmax_row row(std::size_t r) const {
+    std::vector<std::uint64_t> v;
+    for (std::size_t c = 0; c < classes(); ++c) v.push_back(logits.get(at(r, c)));
+    return {logits.type, v};
   }
   std::size_t count() const { return rows.kept.size(); }
   std::size_t classes() const { return rows.reduced.size(); }
@@ -145,7 +151,7 @@ struct blended_loss {
 blended_loss loss_of(const blended_problem& p, std::size_t r) {
   blended_loss l;
   if (p.is_ignored(r) || (p.probabilities && p.classes() == 0)) return l;
-  auto row = std::make_shared<softmax_row>(row_of(p.logits, p.rows, p.rows.kept[r]));
+  auto row = std::make_shared<softmax_row>(p.row(r));
   if (p.is_outside(r) || row->invalid()) {
     l.special = element::nan();
     return l;
@@ -158,7 +164,7 @@ blended_loss loss_of(const blended_problem& p, std::size_t r) {
   for (std::size_t c = 0; c < p.classes(); ++c) {
     if (k.a[c] == 0) continue;
     if (row->is_finite(c)) {
-      l.v -= k.a[c] * mpq_class(row->gap(c)) * power_of_two(fixed_unit);
+      l.v -= k.a[c] * mpq_class(row->gap(c)) * power_of_two(row->unit());
     } else {
       l.special = plus(l.special, element::infinity(k.a[c] < 0));
     }
@@ -182,9 +188,9 @@ result special_result(double v) {
   return zero_result(__builtin_signbit(v) != 0);
 }
 
-result total_of(const std::vector<blended_loss>& rows, const element& n) {
+result total_of(const std::vector<blended_loss>& rows, const element& n, long unit) {
   element special = element::zero();
-  part_rational sum;
+  part_rational sum{0, {}, unit};
   bool positive = false, negative = false;
   std::vector<blended_loss> logs;
   for (const blended_loss& l : rows) {
@@ -216,7 +222,7 @@ result gradient_of(const softmax_row& row, const coefficients& k, std::size_t i,
   if (g.is(number_kind::nan) || n.is(number_kind::nan)) return nan_result();
   const bool known = g.is(number_kind::finite) && n.is(number_kind::finite);
   const mpq_class scale = known ? mpq_class(g.value / n.value) : mpq_class(1);
-  part_rational d{-k.a[i] * scale, {}};
+  part_rational d{-k.a[i] * scale, {}, row.unit()};
   int sign = 0;
   const mpq_class factor = k.sum * scale;
   if (row.is_finite(i) && k.sum != 0) {
@@ -247,14 +253,15 @@ array blended_cross_entropy(const std::vector<array>& in, const attributes& attr
     out.set(at, r.bits);
     if (where != nullptr) where->push_back(r.where);
   };
+  const long unit = format_of(p.logits.type).ulp_min();
   std::vector<blended_loss> all;
   for (std::size_t r = 0; r < p.count(); ++r) {
     all.push_back(loss_of(p, r));
     if (!p.each()) continue;
-    put(r, total_of(all, element::of(mpq_class(1))));
+    put(r, total_of(all, element::of(mpq_class(1)), unit));
     all.clear();
   }
-  if (!p.each()) put(0, total_of(all, p.divisor()));
+  if (!p.each()) put(0, total_of(all, p.divisor(), unit));
   return out;
 }
 
@@ -267,7 +274,7 @@ array blended_cross_entropy_backward(const std::vector<array>& in, const attribu
   std::vector<outcome> all(index(out.count()));
   const element n = p.divisor();
   for (std::size_t r = 0; r < p.count(); ++r) {
-    const softmax_row row(row_of(p.logits, p.rows, p.rows.kept[r]));
+    const softmax_row row = p.row(r);
     const element own = element::of(g.type, g.get(p.each() ? r : 0));
     const bool valid = !p.is_ignored(r) && !p.is_outside(r) && !row.invalid();
     std::unique_ptr<coefficients> k;

@@ -8,9 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "reference/attributes.hpp"
-#include "reference/layout.hpp"
-#include "reference/samples/detail.hpp"
+#include "reference/samples/class_losses.hpp"
 
 namespace repdl::reference::detail {
 namespace {
@@ -258,100 +256,6 @@ void exponential_row(const numbers_of& t, sample_class c, std::size_t n, pattern
   }
 }
 
-array class_targets(const numbers_of& f, sample_class c, const shape_list& shape, const std::vector<patterns>& rows,
-                    const attributes& attrs, word_stream& w) {
-  const auto ignored = attribute_or<std::int64_t>(attrs, "ignore_index", -100);
-  const bool each = attribute_or<std::string>(attrs, "reduction", "mean") == "none", all = w.below(16) == 0;
-  const bool outside = each || w.below(16) == 0;  // one makes the whole mean or sum NaN
-  array t(dtype::i64, shape);
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    const std::size_t n = rows[r].size();
-    std::int64_t v = static_cast<std::int64_t>(w.below(static_cast<std::uint32_t>(n)));
-    const std::uint32_t kind = w.below(32);
-    if (n == 0) v = 0;
-    // The greatest element's loss is tiny; the gaps are in the others.
-    if ((c == near_ties || c == exact_gaps) && n > 1 && (rows[r][index(v)] & f.sign()) == 0)
-      v = (v + 1) % static_cast<std::int64_t>(n);
-    if ((kind == 0 && c != ties) || (all && kind < 28)) v = ignored;
-    const std::int64_t beyond[] = {-1, static_cast<std::int64_t>(n), INT64_MIN};
-    if (kind == 1 && outside && c != ties) v = beyond[w.below(3)];
-    t.set(r, static_cast<std::uint64_t>(v));
-  }
-  return t;
-}
-
-// Whether numbers are small ones, so that outputs are where the class wants them.
-bool aims(sample_class c) { return c == ties || c == near_ties || c == exact_gaps || c == multiplicities; }
-
-/// For each class. In classes that aim: of losses beside a gap one power of two for all, else integers.
-array class_weights(const numbers_of& t, sample_class c, std::int64_t classes, bool gradient, word_stream& w) {
-  array a(t.type, {classes});
-  const bool keeps_sign = w.below(8) == 0, one = !gradient && (c == near_ties || c == ties);
-  const int power = w.between(-2, 2);
-  for (std::size_t i = 0; i < index(classes); ++i) {
-    const std::uint32_t word = w.next();
-    std::uint32_t v = one ? t.pattern(false, 1, power) : t.pattern(false, 1 + word % 3, 0);
-    if (!aims(c)) {
-      v = t.drawn(c, false, w);
-      if (!keeps_sign) v &= ~t.sign();
-      if (word % 16 == 0) v = 0;
-    }
-    if (c == single_nonfinite) v = word % 32 == 0 ? t.special(w) : t.pattern(false, 1 + word % 3, -1);
-    a.set(i, v);
-  }
-  return a;
-}
-/// Where classes aim: of a loss 1 beside the greatest, and for ties -1 there, so that the coefficients add up to 0 and the loss is a gap;
-/// of gradients quarters. Where there is -inf, mostly 0.
-array class_probabilities(const numbers_of& t, sample_class c, const shape_list& shape, const reduce_layout& l,
-                          const std::vector<patterns>& rows, bool gradient, word_stream& w) {
-  std::vector<patterns> all;
-  for (const patterns& row : rows) {
-    const std::size_t n = row.size();
-    patterns p(n);
-    const bool keeps_sign = w.below(8) == 0;
-    const std::uint32_t chosen = n == 0 ? 0 : w.below(static_cast<std::uint32_t>(n));
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::uint32_t word = w.next();
-      if (aims(c)) {
-        p[i] = gradient || c == multiplicities ? t.pattern(false, word % 4, -2)
-               : i == chosen                   ? t.pattern(false, 1, 0)
-                                               : 0;
-      } else if (c == wide_exponents || c == uniform_patterns || c == subnormal) {
-        p[i] = t.drawn(c, false, w);
-        if (!keeps_sign) p[i] &= ~t.sign();
-      } else {
-        p[i] = word % 4 == 0 ? 0 : t.rounded(keeps_sign && word % 8 == 1, word >> 8, -24);
-      }
-      if (c == single_nonfinite && word % 64 == 7) p[i] = t.special(w);
-      if (row[i] == t.minus_infinity() && word % 5 != 2) p[i] = 0;
-    }
-    if (c == ties && !gradient) {
-      for (std::size_t i = 0; i < n && n > 1; ++i) {
-        if ((row[i] & t.sign()) != 0) continue;  // the greatest
-        if (i == chosen) p[(i + 1) % n] = t.pattern(false, 1, 0);
-        p[i] = t.pattern(true, 1, 0);
-      }
-    }
-    all.push_back(std::move(p));
-  }
-  return placed(t.type, shape, l, all);
-}
-/// A small number that weights or rows add up to, or 1.
-std::int64_t divisor_of(const numbers_of& t, sample_class c, const array& targets, const array& weight,
-                        std::uint64_t ignored) {
-  if (!aims(c)) return 1;
-  std::int64_t sum = 0;
-  for (std::size_t r = 0; r < index(targets.count()); ++r) {
-    const std::uint64_t v = targets.get(r);
-    if (v == ignored || v >= static_cast<std::uint64_t>(weight.count())) continue;
-    for (std::int64_t k = 1; k <= 3; ++k) {
-      if (weight.get(v) == t.pattern(false, static_cast<std::uint64_t>(k), 0)) sum += k;
-    }
-  }
-  return std::max<std::int64_t>(sum, 1);
-}
-
 }  // namespace
 
 std::vector<array> row_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
@@ -360,9 +264,7 @@ std::vector<array> row_inputs(const std::string& op, sample_class c, const std::
   const numbers_of t(type);
   const bool loss = op.starts_with("cross_entropy"), gradient = op.ends_with("backward");
   const bool several = op.starts_with("logsumexp"), probabilities = op.starts_with("cross_entropy_prob");
-  const std::size_t first = gradient && (loss || several) ? 1 : 0;  // the logits
-  const shape_list& shape = shapes[first];
-  const bool weighted = loss && first + 2 < shapes.size() && shapes[first + 2] != absent_shape;
+  const shape_list& shape = shapes[gradient && (loss || several) ? 1 : 0];  // of the logits
   std::optional<shape_list> axes;
   if (several) {
     axes = attribute_of<std::vector<std::int64_t>>(attrs, "axis");
@@ -381,31 +283,17 @@ std::vector<array> row_inputs(const std::string& op, sample_class c, const std::
   const sample_class of_row = probabilities && !gradient && c == ties ? near_ties : c;
   for (std::size_t r = 0; r < l.kept.size(); ++r) rows.push_back(logits_row(t, of_row, n, gradient, w));
   const array x = placed(type, shape, l, rows);
-  std::vector<array> v{x};
-  if (probabilities) {
-    v.push_back(class_probabilities(t, c, shape, l, rows, gradient, w));
-  } else if (loss) {
-    v.push_back(class_targets(t, c, shapes[first + 1], rows, attrs, w));
+  const std::int64_t equal = n == 0 ? 1 : static_cast<std::int64_t>(power_below(n));
+  if (loss) {
+    return loss_inputs(
+        op, c, t, shapes, attrs, x, rows, equal, w,
+        [&](const std::vector<patterns>& all) { return placed(type, shape, l, all); },
+        [&](std::int64_t divisor) { return factor(t, c, divisor, w); });
   }
-  if (weighted) v.push_back(class_weights(t, c, static_cast<std::int64_t>(n), gradient, w));
-  if (!gradient) return v;
-  std::int64_t divisor = 1;
-  if (loss && attribute_or<std::string>(attrs, "reduction", "mean") == "mean") {
-    const auto ignored = static_cast<std::uint64_t>(attribute_or<std::int64_t>(attrs, "ignore_index", -100));
-    divisor = 0;
-    if (probabilities) {
-      divisor = std::ssize(rows);
-    } else if (weighted) {
-      divisor = divisor_of(t, c, v[1], v[2], ignored);
-    } else {
-      for (std::size_t r = 0; r < rows.size(); ++r) divisor += v[1].get(r) != ignored;
-    }
-  }
+  if (!gradient) return {x};
   array g(type, shapes[0]);
-  if (n != 0) divisor *= static_cast<std::int64_t>(power_below(n));
-  for (std::size_t i = 0; i < static_cast<std::size_t>(g.count()); ++i) g.set(i, factor(t, c, divisor, w));
-  v.insert(v.begin(), g);
-  return v;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(g.count()); ++i) g.set(i, factor(t, c, equal, w));
+  return {g, x};
 }
 
 }  // namespace repdl::reference::detail

@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "reference/attributes.hpp"
-#include "reference/layout.hpp"
-#include "reference/samples/detail.hpp"
+#include "reference/samples/class_losses.hpp"
 
 namespace repdl::reference::detail {
 namespace {
@@ -234,27 +232,35 @@ array placed(const shape_list& shape, const reduce_layout& l, const std::vector<
 std::vector<array> wide_row_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                    const attributes& attrs, word_stream& w) {
   const numbers64 t(dtype::f64);
-  const bool gradient = op.ends_with("backward"), several = op.starts_with("logsumexp");
-  const shape_list& shape = shapes[gradient && several ? 1 : 0];
+  const bool loss = op.starts_with("cross_entropy"), gradient = op.ends_with("backward");
+  const bool several = op.starts_with("logsumexp"), probabilities = op.starts_with("cross_entropy_prob");
+  const shape_list& shape = shapes[gradient && (loss || several) ? 1 : 0];
   std::optional<shape_list> axes;
   if (several) {
     axes = attribute_of<std::vector<std::int64_t>>(attrs, "axis");
   } else {
-    axes = shape_list{attribute_or<std::int64_t>(attrs, "axis", -1)};
+    axes = shape_list{attribute_or<std::int64_t>(attrs, "axis", !loss ? -1 : shape.size() == 1 ? 0 : 1)};
   }
   const reduce_layout l = layout_of(shape, axes, false);
   const std::size_t n = l.reduced.size();
   std::vector<words> first(l.kept.size()), second(l.kept.size());
-  if (gradient && !several) {
+  if (gradient && !several && !loss) {
     for (std::size_t r = 0; r < first.size(); ++r)
       (op == "softmax_backward" ? product_row_binary64 : exponential_row_binary64)(t, c, n, &first[r], &second[r], w);
     return {placed(shape, l, first), placed(shape, l, second)};
   }
-  for (words& row : first) row = logits_row(t, c, n, gradient, w);
+  const sample_class of_row = probabilities && !gradient && c == ties ? near_ties : c;
+  for (words& row : first) row = logits_row(t, of_row, n, gradient, w);
   const array x = placed(shape, l, first);
+  const auto equal = static_cast<std::int64_t>(std::max<std::size_t>(std::bit_floor(n), 1));
+  if (loss) {
+    return loss_inputs(
+        op, c, t, shapes, attrs, x, first, equal, w,
+        [&](const std::vector<words>& all) { return placed(shape, l, all); },
+        [&](std::int64_t divisor) { return factor(t, c, divisor, w); });
+  }
   if (!gradient) return {x};
   array g(dtype::f64, shapes[0]);
-  const auto equal = static_cast<std::int64_t>(std::max<std::size_t>(std::bit_floor(n), 1));
   for (std::size_t i = 0; i < static_cast<std::size_t>(g.count()); ++i) g.set(i, factor(t, c, equal, w));
   return {g, x};
 }

@@ -38,9 +38,9 @@ void exact_sum::add_product(const number& a, const number& b) {
 
 bool exact_sum::special(std::uint64_t* bits) const {
   if (nan_ || (plus_ && minus_)) {
-    *bits = nan_bits(type_);
+    *bits = nan_bits(to_);
   } else if (plus_ || minus_) {
-    *bits = infinity_bits(type_, minus_);
+    *bits = infinity_bits(to_, minus_);
   } else {
     return false;
   }
@@ -58,16 +58,16 @@ mpz_srcptr exact_sum::value() {
 std::uint64_t exact_sum::round() {
   std::uint64_t bits = 0;
   if (special(&bits)) return bits;
-  return round_integer(type_, value(), unit_of_sum());
+  return round_integer(to_, value(), unit_of_sum());
 }
 
 std::uint64_t exact_sum::round_mean(std::int64_t n) {
   std::uint64_t bits = 0;
-  if (n == 0) return nan_bits(type_);
+  if (n == 0) return nan_bits(to_);
   if (special(&bits)) return bits;
   mpz_t d;
   mpz_init_set_si(d, n);
-  bits = round_quotient(type_, value(), d, unit_of_sum());
+  bits = round_quotient(to_, value(), d, unit_of_sum());
   mpz_clear(d);
   return bits;
 }
@@ -92,13 +92,13 @@ outcome exact_sum::where(std::int64_t n) {
   std::uint64_t bits = 0;
   o.nan = n == 0;
   if (!o.nan && special(&bits)) {
-    o.nan = bits == nan_bits(type_);
+    o.nan = bits == nan_bits(to_);
     o.infinite = !o.nan;
   }
   if (o.nan || o.infinite) return o;
   mpz_t d;
   mpz_init_set_si(d, n);
-  o = locate(type_, value(), d, unit_of_sum());
+  o = locate(to_, value(), d, unit_of_sum());
   mpz_clear(d);
   return o;
 }

@@ -68,15 +68,17 @@ std::uint32_t add_of(std::uint32_t a, std::uint32_t b) {
 
 }  // namespace
 
-array reduce(reduction op, const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
+array reduce(reduction op, const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where,
+             std::optional<dtype> to) {
   const reduce_layout l = layout_of(x.shape, axes, keepdim);
   const auto n = static_cast<std::int64_t>(l.reduced.size());
   const bool position = op == reduction::argmax || op == reduction::argmin;
-  array out(type_of(op, x.type), l.kept_shape);
+  array out(to.value_or(type_of(op, x.type)), l.kept_shape);
   const bool sums = op == reduction::sum || op == reduction::mean;
   const bool integers = !is_floating(x.type);
   std::size_t o = 0;
-  exact_sum s(sums && !integers ? x.type : dtype::f32);
+  const dtype of_terms = sums && !integers ? x.type : dtype::f32;
+  exact_sum s(of_terms, sums && !integers ? out.type : of_terms);
   for (const std::int64_t base : l.kept) {
     std::uint64_t r = 0;
     if (sums && integers) {
@@ -152,11 +154,11 @@ array vector_norm(const array& x, double p, const std::optional<shape_list>& axe
   return of_squares(x, axes, keepdim, where, [](exact_sum& s, outcome* at) { return s.round_root(at); });
 }
 
-array dot(const array& x, const array& y, outcomes* where) {
+array dot(const array& x, const array& y, outcomes* where, std::optional<dtype> to) {
   if (x.count() != y.count()) throw std::invalid_argument("reference::dot: lengths differ");
-  exact_sum s(x.type);
+  exact_sum s(x.type, to.value_or(x.type));
   for (std::size_t k = 0; k < index(x.count()); ++k) s.add_product(x.get(k), y.get(k));
-  array out(x.type, {});
+  array out(to.value_or(x.type), {});
   out.set(0, s.round());
   if (where != nullptr) where->push_back(s.where());
   return out;

@@ -23,7 +23,9 @@ class exact_sum {
  public:
   static constexpr int unit = -298;          ///< every product of two binary32 numbers is a multiple of 2^unit
   static constexpr int unit_of_f64 = -2148;  ///< of two binary64 numbers
-  explicit exact_sum(dtype t = f32) : type_(t) { mpz_init(value_); }
+  explicit exact_sum(dtype t = f32) : exact_sum(t, t) {}
+  /// Of numbers of a format, rounded to another.
+  exact_sum(dtype t, dtype to) : type_(t), to_(to) { mpz_init(value_); }
   exact_sum(const exact_sum&) = delete;
   exact_sum& operator=(const exact_sum&) = delete;
   ~exact_sum() { mpz_clear(value_); }
@@ -47,7 +49,7 @@ class exact_sum {
 
  private:
   void add_product(const number& a, const number& b);
-  dtype type_;
+  dtype type_, to_;
   wide_integer sum_;  // in units of 2^-298: 554 bits for the largest product, 60 for the count, a sign
   bool nan_ = false, plus_ = false, minus_ = false;
   mpz_t value_;  // of binary64 the sum itself
@@ -58,8 +60,9 @@ enum class reduction { sum, mean, max, min, argmax, argmin };
 /// Reduces over `axes` (negative ones count from the end; absent: all; empty: none). The result has the kept axes, or
 /// size 1 in the place of the others with keepdim. x's type, argmax and argmin i64: the row-major index within the reduced
 /// axes in the input's order; a sum of integers i64, modulo 2^64, their mean f64. `where`, if given, gets one outcome per element of sum and mean.
+/// to: the format of sums and means of floating-point numbers.
 array reduce(reduction op, const array& x, const std::optional<shape_list>& axes, bool keepdim = false,
-             outcomes* where = nullptr);
+             outcomes* where = nullptr, std::optional<dtype> to = {});
 
 /// The exact sums of x > 0 ? +0 : g * x over the axes, rounded once.
 array prelu_weight_backward(const array& g, const array& x, const std::optional<shape_list>& axes, bool keepdim = false,
@@ -81,7 +84,7 @@ array ldexp(const array& x, const array& n, outcomes* where = nullptr);
 std::vector<array> frexp(const array& x);
 
 /// The exact dot product of two vectors, rounded once; rank 0.
-array dot(const array& x, const array& y, outcomes* where = nullptr);
+array dot(const array& x, const array& y, outcomes* where = nullptr, std::optional<dtype> to = {});
 
 struct matmul_case {
   bool transpose_a = false;

@@ -578,7 +578,7 @@ TEST_CASE("the C ABI runs an operation on DLPack tensors") {
   REQUIRE(repdl_context_create(nullptr, &ctx) == REPDL_OK);
   const repdl_op* op = nullptr;
   REQUIRE(repdl_op_find("sum", &op) == REPDL_OK);
-  CHECK(std::string(repdl_op_describe(op)).starts_with("sum(x; axis, keepdim) = "));
+  CHECK(std::string(repdl_op_describe(op)).starts_with("sum(x; axis, keepdim, dtype) = "));
   float x[6] = {0x1p127f, 0x1p-149f, -0x1p127f, 1, 2, 3};
   float out[2];
   std::int64_t shape[] = {2, 3};

@@ -1130,9 +1130,9 @@ const std::vector<c_case>& c_cases() {
       {error_site::unknown_attribute,
        [](C& c) {
          repdl_attribute_info info{};
-         return repdl_op_attribute(c.op("sum"), 2, &info);
+         return repdl_op_attribute(c.op("sum"), 3, &info);
        },
-       "repdl_op_attribute: index: expected a number below 2, got 2"},
+       "repdl_op_attribute: index: expected a number below 3, got 3"},
       {error_site::foreign_version,
        [](C&) {
          repdl_managed_tensor t{};

@@ -10,22 +10,19 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
-#include "reference/covering.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
 #include "tests/helpers/class_calls.hpp"
-#include "tests/helpers/placed_calls.hpp"
-#include "tests/helpers/settings.hpp"
+#include "tests/helpers/wide_rows.hpp"
 
 using namespace repdl;
 using reference::array;
 using reference::sample_class;
 using reference::shape_list;
-using tests::layout;
+using tests::check_bits, tests::doubles, tests::number_of, tests::row_of, tests::huge, tests::least, tests::most,
+    tests::none;
 
 namespace {
-
-using doubles = std::vector<double>;
 
 constexpr const char* operations_of_norms[] = {"layer_norm",
                                                "rms_norm",
@@ -43,53 +40,18 @@ constexpr const char* operations_of_norms[] = {"layer_norm",
                                                "batch_norm_inference",
                                                "batch_norm_inference_backward",
                                                "batch_norm_inference_weight_backward"};
-constexpr double huge = std::numeric_limits<double>::infinity(), least = std::numeric_limits<double>::denorm_min(),
-                 most = std::numeric_limits<double>::max();
-const double none = std::numeric_limits<double>::quiet_NaN();
-
 tests::call_case case_of(const std::string& op, sample_class kind, const shape_list& x, const attributes& attrs,
                          const std::vector<bool>& present, std::uint64_t stream) {
   const test::class_call c = test::call_at(op, x, attrs, present);
   return {op, reference::fill_inputs(op, kind, c.shapes, c.attrs, 43, stream, dtype::f64), c.attrs};
 }
 
-array row_of(const doubles& x) {
-  array a(dtype::f64, {static_cast<std::int64_t>(x.size())});
-  for (std::size_t i = 0; i < x.size(); ++i) a.set(i, std::bit_cast<std::uint64_t>(x[i]));
-  return a;
-}
-array number_of(double x) {
-  array a = row_of({x});
-  a.shape = {};
-  return a;
-}
-// From each tier.
-void check(const std::string& op, const std::vector<array>& in, const attributes& attrs,
-           const std::vector<doubles>& want) {
-  for (const tier first : {tier::proved, tier::exact}) {
-    context ctx({.threads = 1, .first_tier = first});
-    const std::vector<array> got = tests::run(ctx, {op, in, attrs});
-    CAPTURE(op);
-    REQUIRE(got.size() == want.size());
-    for (std::size_t o = 0; o < want.size(); ++o) {
-      CAPTURE(o);
-      REQUIRE(got[o].type == dtype::f64);
-      REQUIRE(got[o].count() == static_cast<std::int64_t>(want[o].size()));
-      for (std::size_t i = 0; i < want[o].size(); ++i) {
-        CAPTURE(i);
-        CHECK(got[o].get(i) == std::bit_cast<std::uint64_t>(want[o][i] == want[o][i] ? want[o][i] : none));
-      }
-    }
-  }
-}
-
 }  // namespace
 
 TEST_CASE("norms of f64: every class, tier, number of threads, layout and choice of outputs, against the oracle" *
           doctest::test_suite("values")) {
-  const std::vector<tests::setting> settings = tests::every_setting();
-  reference::covering some(6);
-  reference::word_stream words(61, 0);
+  tests::wide_rows rows(61);
+  reference::word_stream& words = rows.words;
   std::uint64_t stream = 0;
   constexpr double every_eps[] = {0, 1e-5, 0x1p-200, 1, 0x1p-20, 0x1.8p199};
   constexpr double every_momentum[] = {0.5, 0.1, 0.25, 0, 1, 0x1p-200, 1 - 0x1p-53};
@@ -105,28 +67,9 @@ TEST_CASE("norms of f64: every class, tier, number of threads, layout and choice
                                            : op.starts_with("group") ? shape_list{1, 4, n}
                                                                      : shape_list{2, n},
                                            attrs, {weight, bias}, ++stream);
-        const std::vector<array> want = reference::evaluate_all(op, c.in, c.attrs);
-        std::int64_t count = 0;
-        for (const array& a : want) count += a.count();
-        for (std::size_t i = 0; i < settings.size(); ++i) {
-          const tests::setting& s = settings[i];
-          if (!some.takes(static_cast<int>(i), {find(op)->id, static_cast<int>(kind)})) continue;
-          CAPTURE(op);
-          CAPTURE(n);
-          CAPTURE(stream);
-          CAPTURE(std::string(name_of(kind)));
-          CAPTURE(static_cast<int>(s.first));
-          s.ctx->reset_statistics();
-          CHECK(tests::run(*s.ctx, c) == want);
-          const statistics decided = s.ctx->read_statistics();
-          CHECK(decided.elements[0] + decided.elements[1] + decided.elements[2] + decided.elements[3] == count);
-          CHECK(decided.elements[1] == 0);
-          const layout from = tests::layouts[words.below(6)], to = tests::layouts[words.below(6)];
-          const unsigned wanted = 1 | words.below(16) << 1;
-          const std::vector<array> got = tests::run(*s.ctx, c, from, to, wanted, words.flip());
-          for (std::size_t o = 0; o < want.size(); ++o)
-            CHECK(got[o] == ((wanted >> o & 1) != 0 ? want[o] : array::none()));
-        }
+        CAPTURE(n);
+        CAPTURE(stream);
+        rows.check(c, kind);
       }
     }
   }
@@ -149,35 +92,38 @@ TEST_CASE("norms of f64: rows that threads share, and that they have for themsel
 TEST_CASE("norms of f64: special values, zeros and ties by their bits") {
   const attributes no_eps{{"eps", 0.0}};
   const array one = row_of({1, 1});
-  check("layer_norm", {row_of({3, 1})}, no_eps, {{1, -1}, {2}, {1}});
-  check("layer_norm", {row_of({3, 1}), one, row_of({0x1p53, 0x1p53})}, no_eps, {{0x1p53, 0x1p53 - 1}, {2}, {1}});
-  check("layer_norm", {row_of({3, 1}), row_of({huge, 0}), row_of({-1, 0})}, no_eps, {{huge, 0}, {2}, {1}});
-  check("layer_norm", {row_of({5, 5})}, no_eps, {{none, none}, {5}, {huge}});
-  check("layer_norm", {row_of({5, 5})}, {{"eps", 4.0}}, {{0, 0}, {5}, {0.5}});
-  check("layer_norm", {row_of({1, huge})}, no_eps, {{none, none}, {huge}, {none}});
-  check("layer_norm", {row_of({huge, -huge})}, no_eps, {{none, none}, {none}, {none}});
-  check("layer_norm", {row_of({most, -most})}, no_eps, {{1, -1}, {0}, {1 / most}});
-  check("layer_norm", {row_of({least, -least})}, no_eps, {{1, -1}, {0}, {huge}});
-  check("layer_norm", {row_of({1, 1 + 0x1p-52})}, no_eps, {{-1, 1}, {1}, {0x1p53}});
-  check("layer_norm", {row_of({})}, {}, {{}, {none}, {none}});
-  check("rms_norm", {row_of({-2, 2})}, no_eps, {{-1, 1}, {0.5}});
-  check("rms_norm", {row_of({-0.0, 0})}, {{"eps", 1.0}}, {{-0.0, 0}, {1}});
-  check("rms_norm", {row_of({3}), row_of({3 * least})}, {{"eps", 16.0}}, {{2 * least}, {0.2}});
-  check("rms_norm", {row_of({3}), row_of({2.5 * 0x1p-1073})}, {{"eps", 27.0}}, {{2 * least}, {1.0 / 6}});
+  check_bits("layer_norm", {row_of({3, 1})}, no_eps, {{1, -1}, {2}, {1}});
+  check_bits("layer_norm", {row_of({3, 1}), one, row_of({0x1p53, 0x1p53})}, no_eps, {{0x1p53, 0x1p53 - 1}, {2}, {1}});
+  check_bits("layer_norm", {row_of({3, 1}), row_of({huge, 0}), row_of({-1, 0})}, no_eps, {{huge, 0}, {2}, {1}});
+  check_bits("layer_norm", {row_of({5, 5})}, no_eps, {{none, none}, {5}, {huge}});
+  check_bits("layer_norm", {row_of({5, 5})}, {{"eps", 4.0}}, {{0, 0}, {5}, {0.5}});
+  check_bits("layer_norm", {row_of({1, huge})}, no_eps, {{none, none}, {huge}, {none}});
+  check_bits("layer_norm", {row_of({huge, -huge})}, no_eps, {{none, none}, {none}, {none}});
+  check_bits("layer_norm", {row_of({most, -most})}, no_eps, {{1, -1}, {0}, {1 / most}});
+  check_bits("layer_norm", {row_of({least, -least})}, no_eps, {{1, -1}, {0}, {huge}});
+  check_bits("layer_norm", {row_of({1, 1 + 0x1p-52})}, no_eps, {{-1, 1}, {1}, {0x1p53}});
+  check_bits("layer_norm", {row_of({})}, {}, {{}, {none}, {none}});
+  check_bits("rms_norm", {row_of({-2, 2})}, no_eps, {{-1, 1}, {0.5}});
+  check_bits("rms_norm", {row_of({-0.0, 0})}, {{"eps", 1.0}}, {{-0.0, 0}, {1}});
+  check_bits("rms_norm", {row_of({3}), row_of({3 * least})}, {{"eps", 16.0}}, {{2 * least}, {0.2}});
+  check_bits("rms_norm", {row_of({3}), row_of({2.5 * 0x1p-1073})}, {{"eps", 27.0}}, {{2 * least}, {1.0 / 6}});
   // (n t - A - d r^2 B) r / n.
-  check("layer_norm_backward", {row_of({1, 0}), row_of({1, -1}), number_of(0), number_of(1)}, {}, {{0, 0}});
-  check("layer_norm_backward", {row_of({1, 1, -2}), row_of({0, 0, 0}), number_of(0), number_of(-1)}, {}, {{-1, -1, 2}});
-  check("layer_norm_backward", {row_of({1, 2}), row_of({1, -1}), number_of(0), number_of(0)}, {}, {{-0.0, 0}});
-  check("layer_norm_backward", {row_of({1, 2}), row_of({1, -1}), number_of(0), number_of(huge)}, {}, {{none, none}});
-  check("layer_norm_backward", {row_of({1, huge}), row_of({1, -1}), number_of(0), number_of(1)}, {}, {{none, none}});
-  check("rms_norm_backward", {row_of({1, 1}), row_of({huge, 1}), number_of(1)}, {}, {{-huge, -huge}});
-  check("rms_norm_backward", {row_of({1}), row_of({1}), number_of(1 - 0x1p-53)}, {}, {{0x1.fffffffffffffp-53}});
-  check("layer_norm_weight_backward", {row_of({huge}), row_of({2}), number_of(2), number_of(1)}, {}, {{none}});
-  check("batch_norm_inference",
-        {row_of({3, 3}), row_of({1, 3}), row_of({4, 4}), row_of({1, huge}), row_of({0x1p53, 0})},
-        {{"axis", std::int64_t{0}}, {"eps", 0.0}}, {{0x1p53, none}});
-  check("batch_norm_inference", {row_of({3, 3, 3}), row_of({1, 3, 4}), row_of({-0.0, 0, -1})},
-        {{"axis", std::int64_t{0}}, {"eps", 0.0}}, {{huge, none, none}});
+  check_bits("layer_norm_backward", {row_of({1, 0}), row_of({1, -1}), number_of(0), number_of(1)}, {}, {{0, 0}});
+  check_bits("layer_norm_backward", {row_of({1, 1, -2}), row_of({0, 0, 0}), number_of(0), number_of(-1)}, {},
+             {{-1, -1, 2}});
+  check_bits("layer_norm_backward", {row_of({1, 2}), row_of({1, -1}), number_of(0), number_of(0)}, {}, {{-0.0, 0}});
+  check_bits("layer_norm_backward", {row_of({1, 2}), row_of({1, -1}), number_of(0), number_of(huge)}, {},
+             {{none, none}});
+  check_bits("layer_norm_backward", {row_of({1, huge}), row_of({1, -1}), number_of(0), number_of(1)}, {},
+             {{none, none}});
+  check_bits("rms_norm_backward", {row_of({1, 1}), row_of({huge, 1}), number_of(1)}, {}, {{-huge, -huge}});
+  check_bits("rms_norm_backward", {row_of({1}), row_of({1}), number_of(1 - 0x1p-53)}, {}, {{0x1.fffffffffffffp-53}});
+  check_bits("layer_norm_weight_backward", {row_of({huge}), row_of({2}), number_of(2), number_of(1)}, {}, {{none}});
+  check_bits("batch_norm_inference",
+             {row_of({3, 3}), row_of({1, 3}), row_of({4, 4}), row_of({1, huge}), row_of({0x1p53, 0})},
+             {{"axis", std::int64_t{0}}, {"eps", 0.0}}, {{0x1p53, none}});
+  check_bits("batch_norm_inference", {row_of({3, 3, 3}), row_of({1, 3, 4}), row_of({-0.0, 0, -1})},
+             {{"axis", std::int64_t{0}}, {"eps", 0.0}}, {{huge, none, none}});
 }
 
 TEST_CASE("norms of f64: operands of other formats are refused") {

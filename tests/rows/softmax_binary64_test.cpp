@@ -12,28 +12,21 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
-#include "reference/covering.hpp"
-#include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
-#include "tests/helpers/placed_calls.hpp"
-#include "tests/helpers/settings.hpp"
+#include "tests/helpers/wide_rows.hpp"
 
 using namespace repdl;
 using reference::array;
 using reference::sample_class;
 using reference::shape_list;
-using tests::layout;
+using tests::doubles, tests::huge, tests::least, tests::most, tests::none;
 
 namespace {
 
-using doubles = std::vector<double>;
 using integers = std::vector<std::int64_t>;
 
 constexpr const char* six_operations[] = {"softmax",          "log_softmax",          "logsumexp",
                                           "softmax_backward", "log_softmax_backward", "logsumexp_backward"};
-constexpr double huge = std::numeric_limits<double>::infinity(), least = std::numeric_limits<double>::denorm_min(),
-                 most = std::numeric_limits<double>::max();
-const double none = std::numeric_limits<double>::quiet_NaN();
 
 // Along the last axis.
 tests::call_case case_of(const std::string& op, sample_class kind, const shape_list& x, std::uint64_t stream) {
@@ -49,59 +42,26 @@ tests::call_case case_of(const std::string& op, sample_class kind, const shape_l
   return {op, reference::fill_inputs(op, kind, shapes, attrs, 47, stream, dtype::f64), attrs};
 }
 
-array row_of(const doubles& x) {
-  array a(dtype::f64, {static_cast<std::int64_t>(x.size())});
-  for (std::size_t i = 0; i < x.size(); ++i) a.set(i, std::bit_cast<std::uint64_t>(x[i]));
-  return a;
-}
-// From each tier.
 void check(const std::string& op, const std::vector<doubles>& in, const doubles& want) {
-  const bool several = op.starts_with("logsumexp");
-  for (const tier first : {tier::proved, tier::exact}) {
-    context ctx({.threads = 1, .first_tier = first});
-    tests::call_case c{op, {}, {}};
-    for (const doubles& x : in) c.in.push_back(row_of(x));
-    if (several && in.size() == 2) c.in[0].shape = {};
-    const array got = tests::run(ctx, c).at(0);
-    CAPTURE(op);
-    CAPTURE(in.back());
-    REQUIRE(got.count() == static_cast<std::int64_t>(want.size()));
-    for (std::size_t i = 0; i < want.size(); ++i) {
-      CAPTURE(i);
-      CHECK(got.get(i) == std::bit_cast<std::uint64_t>(want[i] == want[i] ? want[i] : none));
-    }
-  }
+  std::vector<array> arrays;
+  for (const doubles& x : in) arrays.push_back(tests::row_of(x));
+  if (op.starts_with("logsumexp") && in.size() == 2) arrays[0].shape = {};
+  CAPTURE(in.back());
+  tests::check_bits(op, arrays, {}, {want});
 }
 
 }  // namespace
 
 TEST_CASE("softmax of f64: every class, tier, number of threads and layout, against the oracle") {
-  const std::vector<tests::setting> settings = tests::every_setting();
-  reference::covering some(6);
-  reference::word_stream words(53, 0);
+  tests::wide_rows rows(53);
   std::uint64_t stream = 0;
   for (const std::int64_t n : {0, 1, 2, 3, 5, 8, 33, 130}) {
     for (const sample_class kind : tests::row_classes) {
       for (const std::string op : six_operations) {
         const tests::call_case c = case_of(op, kind, {3, n < 9 ? 3 : 1, n}, ++stream);
-        const std::vector<array> want = reference::evaluate_all(op, c.in, c.attrs);
-        for (std::size_t i = 0; i < settings.size(); ++i) {
-          const tests::setting& s = settings[i];
-          if (!some.takes(static_cast<int>(i), {find(op)->id, static_cast<int>(kind)})) continue;
-          CAPTURE(op);
-          CAPTURE(n);
-          CAPTURE(stream);
-          CAPTURE(std::string(name_of(kind)));
-          CAPTURE(static_cast<int>(s.first));
-          s.ctx->reset_statistics();
-          CHECK(tests::run(*s.ctx, c) == want);
-          const repdl::statistics decided = s.ctx->read_statistics();
-          CHECK(decided.elements[0] + decided.elements[1] + decided.elements[2] + decided.elements[3] ==
-                want[0].count());
-          CHECK(decided.elements[1] == 0);
-          const layout from = tests::layouts[words.below(6)], to = tests::layouts[words.below(6)];
-          CHECK(tests::run(*s.ctx, c, from, to) == want);
-        }
+        CAPTURE(n);
+        CAPTURE(stream);
+        rows.check(c, kind);
       }
     }
   }

@@ -229,7 +229,7 @@ class maker {
       case ops::family::convert:
         return convert();
       case ops::family::reduce:
-        return f_.attrs.empty() ? dot() : reduce();
+        return has(f_.attrs, "axis") ? reduce() : dot();
       case ops::family::matmul:
         return matmul();
       case ops::family::random:
@@ -309,6 +309,7 @@ class maker {
     const dtype t = own_format();
     add_input({n}, t);
     add_input({n}, t);
+    other_format(t);
     work_ = n;
   }
 
@@ -374,6 +375,11 @@ class maker {
     shape_list s = any_shape();
     reduction_of(s, needs_one);
     add_inputs(s, type);
+    other_format(type);
+  }
+  /// Of a sum of numbers of a type.
+  void other_format(dtype type) {
+    if (has(f_.attrs, "dtype") && ops::is_floating(type) && one_in(3)) add("dtype", format());
   }
 
   void matmul() {
@@ -1023,7 +1029,7 @@ std::vector<std::pair<int, std::size_t>> layouts_of(const placed_call& c) {
 bool is_possible(const op_info& op, int rank, std::size_t kind) {
   const std::string& family = op.family;
   const bool image = family == "convolution" || family == "pooling" || family == "upsample";
-  const bool vector = (family == "reduce" && op.attrs.empty()) || has(op.attrs, "n") || family == "sequence";
+  const bool vector = (family == "reduce" && !has(op.attrs, "axis")) || has(op.attrs, "n") || family == "sequence";
   const samples::record* record = record_of(samples::forward_of(op));
   const bool one_axis =
       record != nullptr && (record->axes == ops::row_axes::classes || record->axes == ops::row_axes::channels ||

@@ -170,7 +170,7 @@ view_of_case with_axes(const digest_case& c, std::size_t rank, word_stream& w) {
       }
     }
   } else if (op.family == "softmax" || op.family == "norm" || op.family == "nll" || op.family == "scan" ||
-             (op.family == "reduce" && !op.attrs.empty())) {
+             (op.family == "reduce" && samples::has(op.attrs, "axis"))) {
     split_rows(v, c, rank, w);
   } else if (op.family == "scatter" && c.shapes.size() == 2) {  // a gradient, and indices
     const shape_list indices =

@@ -166,6 +166,9 @@ class reduce_work final : public planned<plan::reduce_plan> {
 
 }  // namespace
 
-void prepare(const plan::reduce_plan& p, const setting& s, dispatch::task& t) noexcept { t.emplace<reduce_work>(p, s); }
+void prepare(const plan::reduce_plan& p, const setting& s, dispatch::task& t) noexcept {
+  if (p.other_format) return prepare_other(p, s, t);
+  t.emplace<reduce_work>(p, s);
+}
 
 }  // namespace repdl::cpu

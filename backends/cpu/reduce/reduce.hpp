@@ -162,6 +162,9 @@ struct reduce_loops<T> {
   void (*sum_columns)(const T* const* rows, std::int64_t columns, std::int64_t* low, std::int64_t* high) noexcept;
 };
 
+// Results in another format than the operands' (reduce_other.cpp).
+void prepare_other(const plan::reduce_plan&, const setting&, dispatch::task&) noexcept;
+
 struct reduce_kernels {
   reduce_loops<f16> of_f16;
   reduce_loops<bf16> of_bf16;

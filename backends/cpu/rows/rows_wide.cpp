@@ -5,6 +5,7 @@
 
 #include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/rows/rows_places.hpp"
+#include "librepdl/ops/rows/cross_entropy_binary64.hpp"
 #include "librepdl/ops/rows/norm_binary64.hpp"
 #include "librepdl/ops/rows/softmax_binary64.hpp"
 
@@ -39,20 +40,47 @@ class late_sums {
 // What a worker found of its part of a row.
 struct wide_part {
   double top;
-  alignas(16) unsigned char sums[112];
+  alignas(16) unsigned char sums[144];
 };
+
+double number_in(const plan::row_plan& p, int input, std::int64_t at) noexcept {
+  return static_cast<const double*>(p.in[input])[at];
+}
+
+// What a loss is divided by. NaN outside the classes.
+template <class Rule>
+num::wide_divisor divisor_of(const plan::row_plan& p) noexcept {
+  constexpr int input = Rule::inputs.target, weight = Rule::inputs.element[1];
+  num::wide_divisor d;
+  const auto* const targets = static_cast<const std::int64_t*>(p.in[input]);
+  if (p.reduction != repdl::reduction::mean || targets == nullptr) {
+    d.sum.add(p.reduction == repdl::reduction::mean ? static_cast<double>(p.rows) : 1.0);
+  } else {
+    walk<1> w(p.kept_rank, p.kept_shape, {&p.in_stride[input].kept}, 0);
+    for (std::int64_t r = 0; r < p.rows; ++r, w.advance(1)) {
+      const std::int64_t t = targets[w.offset(0)];
+      if (t == p.ignore_index) continue;
+      const bool outside = t < 0 || t >= p.length;
+      d.sum.add(p.in[weight] == nullptr ? 1.0
+                : outside               ? num::double_of(num::format<double>::nan)
+                                        : number_in(p, weight, offset_in_row(p, p.in_stride[weight].reduced, t)));
+    }
+  }
+  d.find_near();
+  return d;
+}
 
 template <class Rule>
 class wide_rows {
   using sums = typename Rule::template late<arithmetic>;
-  static_assert(sizeof(sums) <= sizeof(wide_part::sums) && std::is_trivially_copyable_v<sums>);
   static constexpr int elements = num::elements_of<Rule>;
   static constexpr bool looks = Rule::look == num::row_look::greatest;
   static constexpr int first_result = Rule::per_element ? 1 : 0;
 
  public:
-  wide_rows(const plan::row_plan& p, const dispatch::launch& launch, wide_part* parts) noexcept
-      : p_(p), launch_(launch), parts_(parts) {}
+  wide_rows(const plan::row_plan& p, const dispatch::launch& launch, wide_part* parts,
+            const num::wide_divisor* divisor) noexcept
+      : p_(p), launch_(launch), parts_(parts), divisor_(divisor) {}
 
   // Rows [begin, end) by one worker.
   void rows(range r, tally& count) const noexcept {
@@ -66,11 +94,36 @@ class wide_rows {
         given.top = part.top;
       }
       const num::row_class64 what = Rule::classify(given);
-      if (!what.fills) add(at, {0, p_.length}, given.top, part);
+      if (!what.fills) add(at, {0, p_.length}, given, part);
       writer all(*this, at, given, what, part);
       if constexpr (Rule::per_element) all.write({0, p_.length}, count);
       all.write_results(count);
     }
+  }
+  // The sum over all rows, a loss.
+  void total(int threads, tally& count) const noexcept {
+    num::wide_row_given call{};
+    call.length = p_.length;
+    call.divisor = divisor_;
+    num::decided64 v{0.0, false};
+    if (launch_.first_tier <= tier::double_double) {
+      int team = 1;
+      parallel(threads, [&](int thread, int used) {
+        if (thread == 0) team = used;
+        put(total_of<arithmetic>(share(p_.rows, thread, used)), parts_[thread]);
+      });
+      auto all = taken<typename Rule::template late_total<arithmetic>>(parts_[0]);
+      for (int t = 1; t < team; ++t) all.merge(taken<decltype(all)>(parts_[t]));
+      v = all.finish(call);
+      count.add(tier::double_double, v.decided ? 1 : 0);
+    }
+    if (!v.decided && !stopped()) {
+      const auto level = [&]<int Limbs>() { return total_of<num::ball<Limbs>>({0, p_.rows}).finish(call); };
+      v = num::decide_by_levels(level, launch_.last_tier_bits);
+      count.add(tier::exact, v.decided ? 1 : 0);
+      count.undecided += v.decided ? 0 : 1;
+    }
+    *static_cast<double*>(p_.out[0]) = v.value;
   }
   // One row by all workers.
   void shared_row(std::int64_t row, int threads, tally* counts) const noexcept {
@@ -91,9 +144,9 @@ class wide_rows {
     const num::row_class64 what = Rule::classify(given);
     wide_part whole = {};
     if (!what.fills) {
-      by_all([&](int thread, range mine) { add(at, mine, given.top, parts_[thread]); });
-      sums s = sums_in(parts_[0]);
-      for (int t = 1; t < team; ++t) s.merge(sums_in(parts_[t]));
+      by_all([&](int thread, range mine) { add(at, mine, given, parts_[thread]); });
+      sums s = taken<sums>(parts_[0]);
+      for (int t = 1; t < team; ++t) s.merge(taken<sums>(parts_[t]));
       put(s, whole);
     }
     if constexpr (Rule::per_element) {
@@ -105,14 +158,19 @@ class wide_rows {
  private:
   // NaN where one is.
   static double greater(double a, double b) noexcept { return a != a || a > b ? a : b; }
-  static sums sums_in(const wide_part& part) noexcept {
-    sums s;
+  template <class Sums>
+  static Sums taken(const wide_part& part) noexcept {
+    Sums s;
     __builtin_memcpy(&s, part.sums, sizeof s);
     return s;
   }
-  static void put(const sums& s, wide_part& part) noexcept { __builtin_memcpy(part.sums, &s, sizeof s); }
+  template <class Sums>
+  static void put(const Sums& s, wide_part& part) noexcept {
+    static_assert(sizeof(Sums) <= sizeof(wide_part::sums) && std::is_trivially_copyable_v<Sums>);
+    __builtin_memcpy(part.sums, &s, sizeof s);
+  }
 
-  double number(int input, std::int64_t at) const noexcept { return static_cast<const double*>(p_.in[input])[at]; }
+  double number(int input, std::int64_t at) const noexcept { return number_in(p_, input, at); }
   num::wide_row_given given_of(const row_place& at) const noexcept {
     using in = num::row_inputs;
     constexpr in i = Rule::inputs;
@@ -124,7 +182,23 @@ class wide_rows {
       r.top = number(i.element[0], at.x[0]);
     }
     for (int k = 0; k < num::formers_of<Rule>; ++k) r.former[k] = number(i.former[k], at.former[k]);
+    if constexpr (i.target >= 0) find_target(at, r);
     return r;
+  }
+  void find_target(const row_place& at, num::wide_row_given& r) const noexcept {
+    const auto* const targets = static_cast<const std::int64_t*>(p_.in[Rule::inputs.target]);
+    r.biased = targets == nullptr;
+    r.divisor = divisor_;
+    if (r.biased) return;
+    r.target = targets[at.target];
+    r.is_ignored = r.target == p_.ignore_index;
+    if (!r.has_target()) return;
+    const auto there = [&](int k) {
+      const std::int64_t offset = at.x[k] + offset_in_row(p_, stride_of<Rule>(p_, k).reduced, r.target);
+      return operand<Rule>(p_, k) == nullptr ? absent.of[k] : number(Rule::inputs.element[k], offset);
+    };
+    r.at_target = there(0);
+    r.weight = there(1);
   }
   // What stands for an operand that is absent, whose strides are 0, is one number.
   struct absent_numbers {
@@ -155,14 +229,35 @@ class wide_rows {
     over<1>(at, r, [&](double x) { to.top = greater(to.top, x); });
   }
   template <class Sums>
-  Sums sums_of(const row_place& at, range r, double top) const noexcept {
+  Sums sums_of(const row_place& at, range r, const num::wide_row_given& given) const noexcept {
     Sums s;
-    s.start(top);
+    num::start_sums(s, given.top, given);
     if constexpr (Rule::has_sums) over<Rule::summed>(at, r, [&](auto... x) { s.add(x...); });
     return s;
   }
-  void add(const row_place& at, range r, double top, wide_part& to) const noexcept {
-    if (launch_.first_tier <= tier::double_double) put(sums_of<sums>(at, r, top), to);
+  void add(const row_place& at, range r, const num::wide_row_given& given, wide_part& to) const noexcept {
+    if (launch_.first_tier <= tier::double_double) put(sums_of<sums>(at, r, given), to);
+  }
+  // Over rows [begin, end), by one worker.
+  template <class A>
+  auto total_of(range r) const noexcept {
+    typename Rule::template late_total<A> all;
+    all.start();
+    row_places<Rule> places(p_, r.begin);
+    for (std::int64_t row = r.begin; row < r.end && !stopped(); ++row, places.advance()) {
+      const row_place at = places.here();
+      num::wide_row_given given = given_of(at);
+      wide_part part = {};
+      look(at, {0, p_.length}, part);
+      given.top = part.top;
+      const num::row_class64 what = Rule::classify(given);
+      if (what.fills) {
+        all.add_special(what.value);
+      } else {
+        all.add_row(sums_of<typename Rule::template late<A>>(at, {0, p_.length}, given), given);
+      }
+    }
+    return all;
   }
 
   // The outputs of a row, by one worker.
@@ -170,15 +265,17 @@ class wide_rows {
    public:
     writer(const wide_rows& rows, const row_place& at, const num::wide_row_given& given, const num::row_class64& what,
            const wide_part& of_row) noexcept
-        : rows_(rows), at_(at), given_(given), what_(what), sums_(sums_in(of_row)) {}
+        : rows_(rows), at_(at), given_(given), what_(what), sums_(taken<sums>(of_row)) {}
 
     // Those of elements.
     void write(range r, tally& count) noexcept {
       double* const out = static_cast<double*>(rows_.p_.out[0]) + at_.out[0];
       walk<1> w = along_row(rows_.p_, rows_.p_.out_stride[0].reduced, r.begin);
+      std::int64_t j = r.begin;
       rows_.template over<elements>(at_, r, [&](auto... x) {
         const double all[] = {x...};
-        out[w.offset(0)] = output(all, 0, count);
+        const bool is_exception = Rule::has_exception && j++ == given_.target;
+        out[w.offset(0)] = output(all, is_exception ? 1 : 0, count);
         w.advance(1);
       });
     }
@@ -204,7 +301,7 @@ class wide_rows {
       if (v.decided) return v.value;
       const auto level = [&]<int Limbs>() {
         const auto& all = late_.template at<Limbs>([&]<class Sums>() {
-          return rows_.template sums_of<Sums>(at_, {0, rows_.p_.length}, given_.top);
+          return rows_.template sums_of<Sums>(at_, {0, rows_.p_.length}, given_);
         });
         return Rule::template settle<num::ball<Limbs>>(given_, all, x, number);
       };
@@ -229,6 +326,7 @@ class wide_rows {
   const plan::row_plan& p_;
   const dispatch::launch& launch_;
   wide_part* parts_;
+  const num::wide_divisor* divisor_;  // of losses
 };
 
 class wide_work final : public planned<const plan::row_plan&> {
@@ -247,7 +345,12 @@ class wide_work final : public planned<const plan::row_plan&> {
     auto* const counts = reinterpret_cast<tally*>(parts + threads_);
     std::fill_n(counts, threads_, tally{});
     with_rule([&]<class Rule>() {
-      const wide_rows<Rule> all(p, s.launch, parts);
+      num::wide_divisor divisor;
+      if constexpr (Rule::inputs.target >= 0) divisor = divisor_of<Rule>(p);
+      const wide_rows<Rule> all(p, s.launch, parts, &divisor);
+      if constexpr (num::is_loss<Rule>) {
+        if (p.reduction != repdl::reduction::none) return all.total(threads_, counts[0]);
+      }
       if (is_shared_) {
         for (std::int64_t r = 0; r < p.rows && !stopped(); ++r) all.shared_row(r, threads_, counts);
       } else {

@@ -74,6 +74,9 @@ class reduce_work final : public planned {
 
 }  // namespace
 
-void prepare(const plan::reduce_plan& p, const job& j, dispatch::task& t) { t.emplace<reduce_work>(p, j); }
+void prepare(const plan::reduce_plan& p, const job& j, dispatch::task& t) {
+  if (p.other_format) return prepare_other(p, j, t);
+  t.emplace<reduce_work>(p, j);
+}
 
 }  // namespace repdl::cuda

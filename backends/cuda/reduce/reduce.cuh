@@ -40,6 +40,9 @@ struct reduction {
   std::byte* partials;
 };
 
+// Results in another format than the operands' (reduce_other.cu).
+void prepare_other(const plan::reduce_plan& p, const job& j, dispatch::task& t);
+
 // Launches the kernels of terms of type T.
 template <class T>
 void launch_reduction(const reduction& r, const job& j);

@@ -1,8 +1,10 @@
 // Rows of binary64 (librepdl/ops/rows/wide_rule.hpp): a block has a row, and goes on with it until it is done: wide numbers, balls of 256
 // bits, balls of 512, or exact sums. What a level leaves undecided is told by asking it again, so that nothing is listed.
+// Means and sums of losses: a launch for each level, of which the last block to be done adds up what the others found.
 #include <algorithm>
 
 #include "backends/cuda/rows/rows_chunks.cuh"
+#include "librepdl/ops/rows/cross_entropy_binary64.hpp"
 #include "librepdl/ops/rows/norm_binary64.hpp"
 #include "librepdl/ops/rows/softmax_binary64.hpp"
 
@@ -21,12 +23,20 @@ template <op_id Op>
 inline constexpr std::size_t wide_bytes = std::max({sizeof(wide_sums<Op, 0>), sizeof(wide_sums<Op, 1>),
                                                     sizeof(wide_sums<Op, 2>)});
 
-// Where former statistics are; null: there are none.
+// Of a loss over all rows; zero before every call.
+struct wide_status {
+  unsigned blocks_done[3];  // of each level
+  unsigned is_decided;
+};
 struct wide_geometry : row_geometry {
-  const double* former[2];
+  const double* former[2];     // where former statistics are; null: there are none
+  num::wide_divisor* divisor;  // of losses
+  wide_status* total;          // null: the call has a result for each row
 };
 
-__device__ bool runs(const row_geometry& g, int level) { return (g.levels >> static_cast<unsigned>(level) & 1u) != 0; }
+__host__ __device__ bool runs(const row_geometry& g, int level) {
+  return (g.levels >> static_cast<unsigned>(level) & 1u) != 0;
+}
 __device__ double wide_max_or_nan(double a, double b) { return a != a || a > b ? a : b; }
 
 // A row in the operands.
@@ -52,6 +62,23 @@ struct wide_row {
     }
     for_each_of<num::formers_of<rule>>(
         [&]<int K>() { given.former[K] = to.former[K][row_offset<former_place + K>(to, index)]; });
+    if constexpr (rule::inputs.target >= 0) {
+      given.divisor = to.divisor;
+      if (to.target == nullptr) return;
+      given.target = to.target[row_offset<target_place>(to, index)];
+      given.is_ignored = given.target == to.ignore_index;
+      if (!given.has_target()) return;
+      given.at_target = value<0>(to, given.target);
+      given.weight = value<1>(to, given.target);
+    }
+  }
+  // The greatest element, by a block.
+  __device__ void look(const row_geometry& to, std::byte* scratch) {
+    double top = -num::infinity;
+    for (std::int64_t j = threadIdx.x; j < to.length; j += threads) top = wide_max_or_nan(top, value<0>(to, j));
+    __syncwarp();
+    over_block<threads>(top, scratch, [](double& a, double b) { a = wide_max_or_nan(a, b); });
+    given.top = top;
   }
   // Outputs are numbered: those of elements, if there are any, then those of the row.
   __device__ static std::int64_t outputs(const row_geometry& to) {
@@ -94,9 +121,9 @@ struct wide_row {
 // The sums of a row in an arithmetic, by a block.
 template <op_id Op, int Level>
 __device__ __noinline__ void wide_sums_of(wide_sums<Op, Level>& to, const row_geometry& g, const wide_row<Op>& row,
-                                          double top, std::byte* scratch) {
+                                          std::byte* scratch) {
   wide_sums<Op, Level> s{};
-  s.start(top);
+  num::start_sums(s, row.given.top, row.given);
   for (std::int64_t j = threadIdx.x; num::wide_rule<Op>::has_sums && j < g.length; j += threads) {
     [&]<int... K>(std::integer_sequence<int, K...>) { s.add(row.template value<K>(g, j)...); }
     (std::make_integer_sequence<int, num::wide_rule<Op>::summed>{});
@@ -128,17 +155,18 @@ __device__ void settle_from(const row_geometry& g, const wide_row<Op>& row, std:
     return;
   }
   wide_sums<Op, Level> s;
-  wide_sums_of<Op, Level>(s, g, row, row.given.top, scratch);
+  wide_sums_of<Op, Level>(s, g, row, scratch);
   const bool ends = is_last || (g.levels >> static_cast<unsigned>(Level + 1)) == 0;
   bool left = false;
   for (std::int64_t j = threadIdx.x; j < wide_row<Op>::outputs(g); j += threads) {
     if (!row.wants(g, j)) continue;
-    const int what = wide_row<Op>::output_of(g, j);
+    const int output = wide_row<Op>::output_of(g, j);
+    const int what = num::wide_rule<Op>::has_exception && j == row.given.target ? 1 : output;
     double x[wide_row<Op>::elements];
     for_each_of<wide_row<Op>::elements>([&]<int K>() {
       x[K] = 0;
       if constexpr (wide_row<Op>::per_element) {
-        if (what == 0) x[K] = row.template value<K>(g, j);
+        if (output == 0) x[K] = row.template value<K>(g, j);
       }
     });
     if (before(x, what)) continue;
@@ -170,15 +198,7 @@ __global__ void __launch_bounds__(threads) wide_kernel(const __grid_constant__ w
   std::int64_t undecided = 0;
   for (std::int64_t r = blockIdx.x; r < g.rows; r += gridDim.x) {
     wide_row<Op> row(g, r);
-    if constexpr (rule::look == num::row_look::greatest) {
-      double top = -num::infinity;
-      for (std::int64_t j = threadIdx.x; j < g.length; j += threads) {
-        top = wide_max_or_nan(top, row.template value<0>(g, j));
-      }
-      __syncwarp();
-      over_block<threads>(top, scratch, [](double& a, double b) { a = wide_max_or_nan(a, b); });
-      row.given.top = top;
-    }
+    if constexpr (rule::look == num::row_look::greatest) row.look(g, scratch);
     const num::row_class64 what = rule::classify(row.given);
     if (what.fills || g.levels == 0) {
       for (std::int64_t j = threadIdx.x; j < wide_row<Op>::outputs(g); j += threads) {
@@ -207,6 +227,88 @@ __global__ void __launch_bounds__(threads) wide_kernel(const __grid_constant__ w
   if (undecided != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(undecided));
 }
 
+// What a loss is divided by, by one block. NaN outside the classes.
+__global__ void __launch_bounds__(threads) divisor_kernel(const __grid_constant__ wide_geometry g, counter* counters) {
+  using sum = num::exact_sum<double, 1>;
+  alignas(16) __shared__ std::byte scratch[warps * sizeof(sum)];
+  sum part{};
+  if (g.is_mean && g.target != nullptr) {
+    for (std::int64_t row = threadIdx.x; row < g.rows; row += threads) {
+      const std::int64_t t = g.target[row_offset<target_place>(g, row)];
+      if (t == g.ignore_index) continue;
+      const bool outside = t < 0 || t >= g.length;
+      part.add(!g.is_weighted ? 1.0
+               : outside      ? num::double_of(num::format<double>::nan)
+                              : static_cast<const double*>(g.x[1])[element_offset<1>(g, t)]);
+    }
+  } else if (threadIdx.x == 0) {
+    part.add(g.is_mean ? static_cast<double>(g.rows) : 1.0);
+  }
+  __syncwarp();
+  over_block<threads>(part, scratch, [](sum& a, const sum& b) { a.merge(b); });
+  if (threadIdx.x != 0) return;
+  g.divisor->sum = part;
+  g.divisor->find_near();
+  if (g.total != nullptr && g.levels == 0) atomicAdd(counters + undecided_counter, counter{1});
+}
+
+template <op_id Op, int Level>
+using wide_total = typename num::wide_rule<Op>::template late_total<std::tuple_element_t<Level, late_arithmetics>>;
+
+template <op_id Op, int Level>
+__device__ __noinline__ void add_wide_row(wide_total<Op, Level>& total, const wide_geometry& g, std::int64_t r,
+                                          std::byte* scratch) {
+  wide_row<Op> row(g, r);
+  row.look(g, scratch);
+  const num::row_class64 what = num::wide_rule<Op>::classify(row.given);
+  if (what.fills) {  // the whole block
+    if (threadIdx.x == 0) total.add_special(what.value);
+    return;
+  }
+  wide_sums<Op, Level> s;
+  wide_sums_of<Op, Level>(s, g, row, scratch);
+  if (threadIdx.x == 0) total.add_row(s, row.given);
+  __syncwarp();
+}
+
+constexpr unsigned most_wide_parts = 264;
+
+template <op_id Op, int Level>
+__global__ void __launch_bounds__(threads)
+    wide_total_kernel(const __grid_constant__ wide_geometry g, std::byte* parts, counter* counters) {
+  using part = wide_total<Op, Level>;
+  alignas(16) __shared__ std::byte scratch[warps * sizeof(wide_sums<Op, Level>)];
+  __shared__ bool is_last;
+  if (g.total->is_decided != 0) return;
+  part total;
+  total.start();
+  for (std::int64_t r = blockIdx.x; r < g.rows; r += gridDim.x) {
+    add_wide_row<Op, Level>(total, g, r, scratch);
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) {
+    reinterpret_cast<part*>(parts)[blockIdx.x] = total;
+    __threadfence();
+    is_last = atomicAdd(&g.total->blocks_done[Level], 1u) == gridDim.x - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  if (!is_last || threadIdx.x != 0) return;
+  total.start();
+  for (unsigned i = 0; i < gridDim.x; ++i) total.merge(reinterpret_cast<const part*>(parts)[i]);
+  num::wide_row_given call{};
+  call.length = g.length;
+  call.divisor = g.divisor;
+  const num::decided64 v = total.finish(call);
+  if (v.decided) {
+    static_cast<double*>(g.out[0])[0] = v.value;
+    g.total->is_decided = 1;
+    count_elements(counters, Level == 0 ? tier::double_double : tier::exact, 1);
+  } else if ((g.levels >> static_cast<unsigned>(Level + 1)) == 0) {
+    atomicAdd(counters + undecided_counter, counter{1});
+  }
+}
+
 class wide_work final : public planned {
  public:
   wide_work(const plan::row_plan& p, const job& given) : planned(given) {
@@ -216,12 +318,39 @@ class wide_work final : public planned {
         const row_cut cut = cut_rows(g_, p, facts, j.device, j.first_tier, j.last_tier_bits);
         g_.levels = cut.levels;
         for (int k = 0; k < 2; ++k) g_.former[k] = static_cast<const double*>(cut.former[k]);
+        if constexpr (num::wide_rule<Op::id>::inputs.target >= 0) space.take(g_.divisor, 1);
+        if constexpr (num::is_loss<num::wide_rule<Op::id>>) {
+          if (!g_.is_total) return;
+          space.take(g_.total, 1);
+          space.take(parts_, most_wide_parts, sizeof(wide_total<Op::id, 2>));
+        }
       }
     });
   }
 
  private:
+  template <op_id Op, int Level>
+  void launch_total() {
+    if (!runs(g_, Level)) return;
+    const auto blocks = static_cast<unsigned>(std::clamp<std::int64_t>(g_.rows, 1, most_wide_parts));
+    launch_kernel<wide_total_kernel<Op, Level>>(j, blocks, threads, 0, g_, parts_, j.counters);
+  }
+
   void enqueue() override {
+    if (g_.divisor != nullptr) launch_kernel<divisor_kernel>(j, 1, threads, 0, g_, j.counters);
+    if (g_.total != nullptr) {
+      check(cudaMemsetAsync(g_.total, 0, sizeof *g_.total, j.stream), "rows", "cudaMemsetAsync");
+      ops::for_row_operation(g_.op, [&]<class Op>() {
+        if constexpr (num::has_wide_rule<Op::id>) {
+          if constexpr (num::is_loss<num::wide_rule<Op::id>>) {
+            launch_total<Op::id, 0>();
+            launch_total<Op::id, 1>();
+            launch_total<Op::id, 2>();
+          }
+        }
+      });
+      return;
+    }
     if (g_.rows == 0) return;
     const unsigned blocks = grid_for(j.device, g_.rows, 16);
     ops::for_row_operation(g_.op, [&]<class Op>() {
@@ -232,6 +361,7 @@ class wide_work final : public planned {
   }
 
   wide_geometry g_{};
+  std::byte* parts_ = nullptr;  // of the total
 };
 
 }  // namespace

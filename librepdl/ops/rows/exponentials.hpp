@@ -16,9 +16,9 @@ namespace repdl::num {
 inline namespace REPDL_ISA {
 
 inline constexpr double least_gap = -600.0;
-// Of binary64: a gap, and what is more than its e^-gap.
-inline constexpr double wide_gap = 2048.0;
-inline constexpr int wide_gap_power = -2954;
+// Of binary64: a gap, and the exponent of what is more than its e^-gap.
+inline constexpr double wide_gap = 8192.0;
+inline constexpr int wide_gap_power = -11818;
 
 struct row_constants {
   static constexpr double ln2_1 = 0x1.62e42fefa38p-1, ln2_low = 0x1.ef35793c7673p-45;
@@ -156,7 +156,7 @@ struct exponentials<wide<R>> {
 };
 // A large gap is only enclosed. Of binary32 numbers one of g = 45 (L + 4) or more: e^-g < 2^(-64 (L + 4)), and 2^35 such terms, every
 // addition of their radii rounded up, stay below 2^-457 (more are undecided at L = 4 and decided later). Of binary64 ones, where e^-745 may be a
-// result, one of 2048 or more: e^-2048 < 2^-2954. (Rounding is monotone: a rounded difference below the integer g belongs to an exact
+// result, and weights are factors, one of 8192 or more: e^-8192 < 2^-11818. (Rounding is monotone: a rounded difference below the integer g belongs to an exact
 // one below g.) A smaller one is a ball: exact where L limbs hold it.
 template <int L>
 struct exponentials<ball<L>> {

@@ -25,31 +25,6 @@ inline namespace REPDL_ISA {
 
 // --------------------------------------------------------------------------------------------------------- wide numbers
 
-using wide64 = wide<double>;
-REPDL_HD wide64 wide_of(double x) { return arithmetic<wide64>::number(x); }
-REPDL_HD wide64 nothing_known() { return {{0.0, 0.0}, infinity}; }
-
-// a b. Of a product below 2^-900 two_prod loses less than 2^-1071, each of the four roundings of low parts 2^-1074 or less; of the error's own
-// products each that underflows less than 2^-1074. A zero times a number of which something is known is 0.
-REPDL_HD wide64 product_of_any(const wide64& a, const wide64& b) {
-  wide64 p = a;
-  multiply_by(p, b);
-  const double m = magnitude_of(p.value.hi);
-  if (!(m <= 0x1p960) || !(p.error < infinity)) return nothing_known();
-  if (is_zero(a) || is_zero(b)) return wide_of(0.0);
-  const bool is_rounded = a.error != 0 || b.error != 0 || m < 0x1p-900;
-  p.error += is_rounded ? 0x1p-1068 : 0.0;
-  return p;
-}
-REPDL_HD wide64 product_of_any(const wide64& a, double b) { return product_of_any(a, wide_of(b)); }
-// a / b where all of these are in the middle, or a is 0.
-REPDL_HD wide64 quotient_of_any(const wide64& a, const wide64& b) {
-  if (!is_in_middle(b.value.hi)) return nothing_known();
-  if (is_zero(a)) return a;
-  wide64 q = a;
-  divide_by(q, b);
-  return is_in_middle(a.value.hi) && is_in_middle(q.value.hi) ? q : nothing_known();
-}
 REPDL_HD wide64 root_of_any(const wide64& a) {
   if (!is_in_middle(a.value.hi)) return nothing_known();
   wide64 r = a;

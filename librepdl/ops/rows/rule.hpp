@@ -116,8 +116,8 @@ struct row_class {
 };
 
 // Late sums begin with a row's top, and, where rules ask for it, with the call.
-template <class Sums, class R>
-REPDL_HD void start_sums(Sums& s, R top, [[maybe_unused]] const row_call& c) {
+template <class Sums, class R, class Call>
+REPDL_HD void start_sums(Sums& s, R top, [[maybe_unused]] const Call& c) {
   if constexpr (requires { s.start(top, c); }) {
     s.start(top, c);
   } else {

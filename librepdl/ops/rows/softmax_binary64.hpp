@@ -56,14 +56,14 @@ REPDL_HD_CALL scaled_weight<A> weight_of_gap(double x, double max) {
 //
 // Exact: g = 0 and p_i = 0 (x_i = -inf), zeros of g's sign; rest = 0: g / k, a tie among subnormal numbers, if it is one.
 //   x_i < m: with 2048 or more between them p_i < e^-2048 < 2^-2954, and |g p_i| < 2^(1024 - 2954): a zero of g's sign. Else rest >= e^(d_i) is
-//     no less than that, and is evaluated.
+//     evaluated.
 //   x_i = m: g / (k + rest) = b for rest = (g - b k) / b. The numerator is a multiple of 2^min(x, y) for g = g' 2^x, |g'| < 2^53, so at
 //     least 2^-53 |g| or 2^-54 |b|, or 0; |b| <= |g|. Hence rest >= 2^-54, or 0: no boundary is crossed by a rest in (0, 2^-400), for which
 //     2^-400 stands. 512 bits hold k + 2^-400.
 template <class A>
 REPDL_HD_CALL decided64 scaled_softmax(const exponential_sum<A, double>& s, double x, double g) {
   const double zero = zero_of_sign(has_sign(g));
-  if (g == 0 || x == -infinity || s.max - x >= wide_gap) return known_number(zero);
+  if (g == 0 || x == -infinity || s.max - x >= 2048) return known_number(zero);
   const bool greatest = x == s.max;
   A sum = s.rest;
   if (is_zero(sum)) {
