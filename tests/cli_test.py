@@ -641,6 +641,7 @@ class Elementwise(Case):
                          "exp2m1": lambda d: (d * ln2).exp() - 1, "exp10m1": lambda d: (d * ln10).exp() - 1,
                          "log2p1": lambda d: (1 + d).ln() / ln2, "log10p1": lambda d: (1 + d).ln() / ln10,
                          "ndtr": lambda d: decimal.Decimal("0.5") + density_integral(d) / (2 * pi).sqrt(),
+                         "log_ndtr": lambda d: (decimal.Decimal("0.5") + density_integral(d) / (2 * pi).sqrt()).ln(),
                          "tan": lambda d: sine(d) / cosine(d), "sinpi": lambda d: sine(d * pi), "cospi": lambda d: cosine(d * pi),
                          "tanpi": lambda d: sine(d * pi) / cosine(d * pi), "sinc": lambda d: sine(d * pi) / (d * pi)}
             domains = {"asin": (-1, 1), "acos": (-1, 1), "acosh": (1, 5), "atanh": (-1, 1), "log2p1": (-1, 4), "log10p1": (-1, 4)}
@@ -650,7 +651,7 @@ class Elementwise(Case):
                 right, straight = rounded(F(half_pi), fmt), rounded(F(2 * half_pi), fmt)
                 nans, odd = {quiet: quiet, quiet | minus | 1: quiet}, {zero: zero, minus: minus, least: least, least | minus: least | minus}
                 outside = {two: quiet, two | minus: quiet, inf: quiet, inf | minus: quiet}
-                half_of = rounded(F(1, 2), fmt)
+                half_of, log_half = rounded(F(1, 2), fmt), rounded(F(-ln2), fmt)
                 special = {"asin": {**odd, **outside, one: right, low: right | minus},
                            "acos": {**outside, zero: right, minus: right, least: right, one: zero, low: straight},
                            "atan": {**odd, inf: right, inf | minus: right | minus}, "sinh": {**odd, inf: inf, inf | minus: inf | minus},
@@ -664,6 +665,7 @@ class Elementwise(Case):
                            "log2p1": {zero: zero, minus: minus, one: one, low: inf | minus, two | minus: quiet, inf: inf, inf | minus: quiet},
                            "log10p1": {zero: zero, minus: minus, rounded(F(9), fmt): one, rounded(F(99), fmt): two, low: inf | minus,
                                        two | minus: quiet, inf: inf, inf | minus: quiet},
+                           "log_ndtr": {zero: log_half, minus: log_half, least: log_half, inf: minus, inf | minus: inf | minus},
                            "ndtr": {zero: half_of, minus: half_of, least: half_of, inf: one, inf | minus: zero},
                            "tan": {**odd, inf: quiet, inf | minus: quiet},
                            "sinpi": {zero: zero, minus: minus, one: zero, low: minus, two | minus: minus, inf: quiet, inf | minus: quiet},

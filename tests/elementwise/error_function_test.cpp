@@ -1,4 +1,4 @@
-// erf, erfc, erfinv, gelu and gelu_tanh: the ends of their ranges, underflow, and halves of subnormal numbers.
+// erf, erfc, erfinv, gelu, gelu_tanh and log_ndtr: the ends of their ranges, underflow, and halves of subnormal numbers.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -80,6 +80,28 @@ constexpr row gelu_tanh_rows[] = {
     {0x409fcff8, 0x409fcff7}, {0x409fcff9, 0x409fcff9},  {0xc1219c35, 0x808000b2},
     {0xc1219c36, 0x807ffff8}, {0xc12c5579, 0x80000001},  {0xc12c557a, minus},
 };
+constexpr row log_ndtr_rows[] = {
+    {1, 0xbf317218},
+    {0x80000001, 0xbf317218},
+    {one, 0xbe30e65e},
+    {one | minus, 0xbfeba699},
+    {0x40000000, 0xbcbc8592},
+    {0x41400000, 0x89139599},
+    {0x414f3301, 0x8080003f},  // the last normal result
+    {0x414f3302, 0x807fffd7},
+    {0x4162b914, 0x80000001},  // the last that is not 0
+    {0x4162b915, minus},
+    {0xc0800000, 0xc125c2fa},
+    {0xc1640000, 0xc2d2393f},
+    {0xc2580001, 0xc4b6dd12},
+    {0xd4800800, 0xe9001001},  // x^2/2 is a midpoint
+    {0xd4800801, 0xe9001003},
+    {0xdfb504f3, 0xff7fffff},  // the last finite result
+    {0xdfb504f4, inf | minus},
+    {inf, minus},
+    {inf | minus, inf | minus},
+    {0xff800001, quiet},
+};
 // Of both: x/2 and a little more. In binary32 the halves of odd subnormal numbers are midpoints.
 constexpr row half_rows[] = {
     {0, 0},
@@ -129,8 +151,18 @@ TEST_CASE("error function: ends, underflow, halves") {
     check(ctx, erfinv, erfinv_rows);
     check(ctx, gelu, gelu_rows);
     check(ctx, gelu_tanh, gelu_tanh_rows);
+    check(ctx, log_ndtr, log_ndtr_rows);
     check(ctx, gelu, half_rows);
     check(ctx, gelu_tanh, half_rows);
+  });
+}
+
+// -x^2/2 is one whose even neighbour is nearer to 0.
+TEST_CASE("log_ndtr: beyond midpoints") {
+  on_every_set([](context& ctx) {
+    CHECK(result<double>(ctx, log_ndtr, num::bits_of(-0x1.ffffffcp506)) == num::bits_of(-0x1.ffffff8000001p1012));
+    CHECK(result<float>(ctx, log_ndtr, 0xd4800800) == 0xe9001001);
+    CHECK(result<bf16>(ctx, log_ndtr, 0xd588) == 0xeb11);
   });
 }
 
