@@ -563,6 +563,12 @@ class Elementwise(Case):
                                 finite_patterns(self.n // 16, 9, 0x3D000000, 0x3F7FFFFF) + [0x3F7FFFFF, 0xBF7FFFFF],
                                 {zero: zero, minus: minus, one: inf, one | minus: inf | minus, inf: nan("f32"), 0xBF800001: nan("f32"),
                                  1: 1, **nans})
+            inverses = {zero: inf, minus: inf, one: zero, 0x40000000: inf | minus, 0x40000001: nan("f32"), minus | 1: nan("f32"), inf: nan("f32"), **nans}
+            self.transcendental("erfcinv", lambda d: inverse_error_function(1 - d),
+                                [v & ~minus for v in finite_patterns(self.n // 16, 10, 0x3C000000, 0x40000000)] + [0x3F7FFFFF, 0x3F800001], inverses)
+            quantiles = {zero: inf | minus, minus: inf | minus, 0x3F000000: zero, one: inf, 0x3F800001: nan("f32"), minus | 1: nan("f32"), **nans}
+            self.transcendental("ndtri", lambda d: -root * inverse_error_function(1 - 2 * d),
+                                [v & ~minus for v in finite_patterns(self.n // 16, 11, 0x3B800000, one)] + [0x3EFFFFFF, 0x3F000001], quantiles)
             self.transcendental("gelu", lambda d: d / 2 * (1 + error_function(d / root)), middle + [1, 3, minus | 1, minus | 3],
                                 {zero: zero, minus: minus, inf: inf, inf | minus: minus, **nans})
             exponent = (8 / pi).sqrt()

@@ -22,9 +22,9 @@ __all__ = [
     "copysign", "copysign_backward", "cos", "cos_backward", "cosh", "cosh_backward", "cospi", "cross_entropy",
     "cross_entropy_backward", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "cumprod",
     "cumsum", "digamma", "div", "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu", "elu_backward",
-    "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "erfinv", "exp", "exp10",
-    "exp10m1", "exp2", "exp2_backward", "exp2m1", "expit", "expm1", "expm1_backward", "fabs", "fix", "floor",
-    "floor_divide", "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x",
+    "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "erfcinv", "erfinv", "exp",
+    "exp10", "exp10m1", "exp2", "exp2_backward", "exp2m1", "expit", "expm1", "expm1_backward", "fabs", "fix",
+    "floor", "floor_divide", "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x",
     "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "geglu", "geglu_backward_a", "gelu", "gelu_backward",
     "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal", "group_norm",
     "group_norm_backward", "group_norm_weight_backward", "hardshrink", "hardshrink_backward", "hardsigmoid",
@@ -39,8 +39,8 @@ __all__ = [
     "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logit", "logit_backward",
     "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d", "max_pool2d_backward",
     "max_pool2d_with_indices", "maximum", "maximum_backward", "mean", "min", "minimum", "minimum_backward", "mish",
-    "mish_backward", "mod", "mse_loss", "mse_loss_backward", "mul", "multiply", "nan_to_num", "ndtr", "neg",
-    "negative", "nextafter", "nll_loss", "nll_loss_backward", "not_equal", "pow", "pow_backward_x",
+    "mish_backward", "mod", "mse_loss", "mse_loss_backward", "mul", "multiply", "nan_to_num", "ndtr", "ndtri",
+    "neg", "negative", "nextafter", "nll_loss", "nll_loss_backward", "not_equal", "pow", "pow_backward_x",
     "pow_backward_y", "pow_scalar", "pow_scalar_backward", "power", "prelu", "prelu_backward",
     "prelu_weight_backward", "prod", "reciprocal", "reciprocal_backward", "reglu", "reglu_backward_a", "relu",
     "relu6", "relu6_backward", "relu_backward", "remainder", "remainder_backward_y", "rint", "rms_norm",
@@ -84,24 +84,25 @@ ORDER = (
     "sinh", "cosh", "asinh", "acosh", "atanh", "cbrt", "exp10", "exp2m1", "exp10m1", "log2p1", "log10p1", "sinpi",
     "cospi", "tanpi", "sinc", "ndtr", "tan_backward", "asin_backward", "acos_backward", "atan_backward",
     "sinh_backward", "cosh_backward", "asinh_backward", "acosh_backward", "atanh_backward", "lgamma", "tgamma",
-    "digamma", "i0", "i0e", "i1", "i1e", "log_ndtr", "convert", "sum", "mean", "max", "min", "argmax", "argmin",
-    "dot", "matmul", "uniform", "permutation", "conv2d", "conv2d_grad_input", "conv2d_grad_weight",
-    "conv2d_grad_bias", "max_pool2d", "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward", "softmax",
-    "log_softmax", "logsumexp", "cross_entropy", "softmax_backward", "log_softmax_backward", "logsumexp_backward",
-    "cross_entropy_backward", "sgd", "adamw", "normal", "bernoulli", "randint", "dropout", "dropout_backward",
-    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "mse_loss_backward", "l1_loss_backward",
-    "smooth_l1_loss_backward", "huber_loss_backward", "soft_margin_loss", "soft_margin_loss_backward",
-    "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward", "binary_cross_entropy",
-    "binary_cross_entropy_backward", "kl_div", "kl_div_backward", "prelu_weight_backward", "layer_norm", "rms_norm",
-    "group_norm", "batch_norm", "layer_norm_backward", "rms_norm_backward", "group_norm_backward",
-    "batch_norm_backward", "layer_norm_weight_backward", "rms_norm_weight_backward", "group_norm_weight_backward",
-    "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference", "batch_norm_inference_backward",
-    "batch_norm_inference_weight_backward", "index_add", "embedding_backward", "scatter_add", "var", "stddev",
-    "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices", "adaptive_max_pool2d",
-    "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward", "adaptive_avg_pool2d",
-    "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm", "clip_grad_norm",
-    "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential", "linspace", "arange",
-    "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial", "cumsum", "prod", "cumprod", "logcumsumexp",
+    "digamma", "i0", "i0e", "i1", "i1e", "log_ndtr", "erfcinv", "ndtri", "convert", "sum", "mean", "max", "min",
+    "argmax", "argmin", "dot", "matmul", "uniform", "permutation", "conv2d", "conv2d_grad_input",
+    "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d", "max_pool2d_backward", "avg_pool2d",
+    "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp", "cross_entropy", "softmax_backward",
+    "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward", "sgd", "adamw", "normal", "bernoulli",
+    "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
+    "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "soft_margin_loss",
+    "soft_margin_loss_backward", "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward",
+    "binary_cross_entropy", "binary_cross_entropy_backward", "kl_div", "kl_div_backward", "prelu_weight_backward",
+    "layer_norm", "rms_norm", "group_norm", "batch_norm", "layer_norm_backward", "rms_norm_backward",
+    "group_norm_backward", "batch_norm_backward", "layer_norm_weight_backward", "rms_norm_weight_backward",
+    "group_norm_weight_backward", "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference",
+    "batch_norm_inference_backward", "batch_norm_inference_weight_backward", "index_add", "embedding_backward",
+    "scatter_add", "var", "stddev", "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices",
+    "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward",
+    "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm",
+    "clip_grad_norm", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential",
+    "linspace", "arange", "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial", "cumsum", "prod",
+    "cumprod", "logcumsumexp",
 )
 
 # An array of any library.
@@ -2735,6 +2736,28 @@ def log_ndtr(x: A, /, *, out: A | None = None) -> A:
     return result
 
 
+def erfcinv(x: A, /, *, out: A | None = None) -> A:
+    """y with erfc y = x, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(206, (x,), out, None)
+    return result
+
+
+def ndtri(x: A, /, *, out: A | None = None) -> A:
+    """y with Phi(y) = x, Phi(y) = (1 + erf(y / sqrt 2)) / 2, rounded once.
+
+    x: f16 bf16 f32
+    out: f16 bf16 f32
+    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    """
+    result: A = _call(207, (x,), out, None)
+    return result
+
+
 def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = None) -> Any:
     """as bool x != 0; as an integer x truncated, NaN 0, and saturated; as a floating-point number x, rounded once.
 
@@ -2744,7 +2767,7 @@ def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = Non
     saturate: to f8: beyond the largest number is the largest number
     Why the bits are right: IEEE 754 operation.
     """
-    return _call(206, (x,), out, (dtype, saturate))
+    return _call(208, (x,), out, (dtype, saturate))
 
 
 astype = convert
@@ -2759,7 +2782,7 @@ def sum(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | No
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(207, (x,), out, (axis, keepdims))
+    return _call(209, (x,), out, (axis, keepdims))
 
 
 def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -2771,7 +2794,7 @@ def mean(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | N
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(208, (x,), out, (axis, keepdims))
+    return _call(210, (x,), out, (axis, keepdims))
 
 
 def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
@@ -2783,7 +2806,7 @@ def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(209, (x,), out, (axis, keepdims))
+    result: A = _call(211, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2799,7 +2822,7 @@ def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(210, (x,), out, (axis, keepdims))
+    result: A = _call(212, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2815,7 +2838,7 @@ def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(211, (x,), out, (axis, keepdims))
+    return _call(213, (x,), out, (axis, keepdims))
 
 
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -2827,7 +2850,7 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(212, (x,), out, (axis, keepdims))
+    return _call(214, (x,), out, (axis, keepdims))
 
 
 def dot(x: A, y: A, *, out: A | None = None) -> A:
@@ -2838,7 +2861,7 @@ def dot(x: A, y: A, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(213, (x, y), out, None)
+    result: A = _call(215, (x, y), out, None)
     return result
 
 
@@ -2857,7 +2880,7 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
     beta: a factor of the bias, likewise
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(214, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta))
+    result: A = _call(216, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta))
     return result
 
 
@@ -2876,7 +2899,7 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(217, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    result: A = _call(219, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
     return result
 
 
@@ -2895,7 +2918,7 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(218, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    result: A = _call(220, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
     return result
 
 
@@ -2914,7 +2937,7 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
     kernel: the kernel's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(219, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    result: A = _call(221, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
     return result
 
 
@@ -2925,7 +2948,7 @@ def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     grad_bias: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(220, (g,), out, None)
+    result: A = _call(222, (g,), out, None)
     return result
 
 
@@ -2942,7 +2965,7 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(221, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
+    result: A = _call(223, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
@@ -2960,7 +2983,7 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(222, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
+    result: A = _call(224, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
@@ -2978,7 +3001,7 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     divisor_override: divide by this number, not 0 and of magnitude below 2^31; 0: by the count
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(223, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
+    result: A = _call(225, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
     return result
 
 
@@ -2997,7 +3020,7 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(224, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
+    result: A = _call(226, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
     return result
 
 
@@ -3009,7 +3032,7 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(225, (x,), out, (axis,))
+    result: A = _call(227, (x,), out, (axis,))
     return result
 
 
@@ -3021,7 +3044,7 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(226, (x,), out, (axis,))
+    result: A = _call(228, (x,), out, (axis,))
     return result
 
 
@@ -3034,7 +3057,7 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(227, (x,), out, (axis, keepdims))
+    result: A = _call(229, (x,), out, (axis, keepdims))
     return result
 
 
@@ -3052,7 +3075,7 @@ def cross_entropy(logits: A, targets: Any, weight: A | None = None, axis: int | 
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(228, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
+    result: A = _call(230, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -3065,7 +3088,7 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(229, (g, y), out, (axis,))
+    result: A = _call(231, (g, y), out, (axis,))
     return result
 
 
@@ -3078,7 +3101,7 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(230, (g, y), out, (axis,))
+    result: A = _call(232, (g, y), out, (axis,))
     return result
 
 
@@ -3092,7 +3115,7 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(231, (g, x), out, (axis, keepdims))
+    result: A = _call(233, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -3111,7 +3134,7 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, weight: A | None = Non
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(232, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
+    result: A = _call(234, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -3132,7 +3155,7 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
     first_step: the optional state is written and not read
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(233, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
+    _core.call_grouped(235, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
 
 
 def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any], second_moment: Sequence[Any], *,
@@ -3153,7 +3176,7 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
     Updated in place: param, first_moment, second_moment.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(234, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
+    _core.call_grouped(236, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
 
 
 def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
@@ -3165,7 +3188,7 @@ def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(240, (x, t), out, (reduction,))
+    result: A = _call(242, (x, t), out, (reduction,))
     return result
 
 
@@ -3178,7 +3201,7 @@ def l1_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(241, (x, t), out, (reduction,))
+    result: A = _call(243, (x, t), out, (reduction,))
     return result
 
 
@@ -3192,7 +3215,7 @@ def smooth_l1_loss(x: A, t: A, reduction: str = "mean", beta: float = 1.0, *, ou
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(242, (x, t), out, (reduction, beta))
+    result: A = _call(244, (x, t), out, (reduction, beta))
     return result
 
 
@@ -3206,7 +3229,7 @@ def huber_loss(x: A, t: A, reduction: str = "mean", delta: float = 1.0, *, out: 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(243, (x, t), out, (reduction, delta))
+    result: A = _call(245, (x, t), out, (reduction, delta))
     return result
 
 
@@ -3220,7 +3243,7 @@ def mse_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(244, (g, x, t), out, (reduction,))
+    result: A = _call(246, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3234,7 +3257,7 @@ def l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(245, (g, x, t), out, (reduction,))
+    result: A = _call(247, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3249,7 +3272,7 @@ def smooth_l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", beta: flo
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(246, (g, x, t), out, (reduction, beta))
+    result: A = _call(248, (g, x, t), out, (reduction, beta))
     return result
 
 
@@ -3264,7 +3287,7 @@ def huber_loss_backward(g: A, x: A, t: A, reduction: str = "mean", delta: float 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(247, (g, x, t), out, (reduction, delta))
+    result: A = _call(249, (g, x, t), out, (reduction, delta))
     return result
 
 
@@ -3277,7 +3300,7 @@ def soft_margin_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(248, (x, t), out, (reduction,))
+    result: A = _call(250, (x, t), out, (reduction,))
     return result
 
 
@@ -3291,7 +3314,7 @@ def soft_margin_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(249, (g, x, t), out, (reduction,))
+    result: A = _call(251, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3307,7 +3330,7 @@ def binary_cross_entropy_with_logits(x: A, t: A, weight: A | None = None, pos_we
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(250, (x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(252, (x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -3324,7 +3347,7 @@ def binary_cross_entropy_with_logits_backward(g: A, x: A, t: A, weight: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(251, (g, x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(253, (g, x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -3338,7 +3361,7 @@ def binary_cross_entropy(x: A, t: A, weight: A | None = None, reduction: str = "
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(252, (x, t, weight), out, (reduction,))
+    result: A = _call(254, (x, t, weight), out, (reduction,))
     return result
 
 
@@ -3354,7 +3377,7 @@ def binary_cross_entropy_backward(g: A, x: A, t: A, weight: A | None = None, red
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(253, (g, x, t, weight), out, (reduction,))
+    result: A = _call(255, (g, x, t, weight), out, (reduction,))
     return result
 
 
@@ -3368,7 +3391,7 @@ def kl_div(x: A, t: A, reduction: str = "mean", log_target: bool = False, *, out
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(254, (x, t), out, (reduction, log_target))
+    result: A = _call(256, (x, t), out, (reduction, log_target))
     return result
 
 
@@ -3383,7 +3406,7 @@ def kl_div_backward(g: A, x: A, t: A, reduction: str = "mean", log_target: bool 
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(255, (g, x, t), out, (reduction, log_target))
+    result: A = _call(257, (g, x, t), out, (reduction, log_target))
     return result
 
 
@@ -3397,7 +3420,7 @@ def prelu_weight_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool =
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(256, (g, x), out, (axis, keepdims))
+    result: A = _call(258, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -3422,7 +3445,7 @@ def layer_norm(x: A, weight: A | None = None, bias: A | None = None, axis: Ints 
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(257, (x, weight, bias), out, (axis, eps), None, statistics)
+    return _call(259, (x, weight, bias), out, (axis, eps), None, statistics)
 
 
 @overload
@@ -3445,7 +3468,7 @@ def rms_norm(x: A, eps: float, weight: A | None = None, axis: Ints = -1, *, out:
     statistics: return rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(258, (x, weight), out, (axis, eps), None, statistics)
+    return _call(260, (x, weight), out, (axis, eps), None, statistics)
 
 
 @overload
@@ -3469,7 +3492,7 @@ def group_norm(x: A, weight: A | None = None, bias: A | None = None, groups: int
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(259, (x, weight, bias), out, (groups, eps), None, statistics)
+    return _call(261, (x, weight, bias), out, (groups, eps), None, statistics)
 
 
 @overload
@@ -3493,7 +3516,7 @@ def batch_norm(x: A, weight: A | None = None, bias: A | None = None, axis: int =
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(260, (x, weight, bias), out, (axis, eps), None, statistics)
+    return _call(262, (x, weight, bias), out, (axis, eps), None, statistics)
 
 
 def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = None, axis: Ints = -1, *,
@@ -3509,7 +3532,7 @@ def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(261, (g, x, mean, rstd, weight), out, (axis,))
+    result: A = _call(263, (g, x, mean, rstd, weight), out, (axis,))
     return result
 
 
@@ -3524,7 +3547,7 @@ def rms_norm_backward(g: A, x: A, rstd: Any, weight: A | None = None, axis: Ints
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(262, (g, x, rstd, weight), out, (axis,))
+    result: A = _call(264, (g, x, rstd, weight), out, (axis,))
     return result
 
 
@@ -3541,7 +3564,7 @@ def group_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(263, (g, x, mean, rstd, weight), out, (groups,))
+    result: A = _call(265, (g, x, mean, rstd, weight), out, (groups,))
     return result
 
 
@@ -3558,7 +3581,7 @@ def batch_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(264, (g, x, mean, rstd, weight), out, (axis,))
+    result: A = _call(266, (g, x, mean, rstd, weight), out, (axis,))
     return result
 
 
@@ -3573,7 +3596,7 @@ def layer_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: Ints = -1
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(265, (g, x, mean, rstd), out, (axis,))
+    result: A = _call(267, (g, x, mean, rstd), out, (axis,))
     return result
 
 
@@ -3587,7 +3610,7 @@ def rms_norm_weight_backward(g: A, x: A, rstd: Any, axis: Ints = -1, *, out: A |
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(266, (g, x, rstd), out, (axis,))
+    result: A = _call(268, (g, x, rstd), out, (axis,))
     return result
 
 
@@ -3602,7 +3625,7 @@ def group_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, groups: int = 1
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(267, (g, x, mean, rstd), out, (groups,))
+    result: A = _call(269, (g, x, mean, rstd), out, (groups,))
     return result
 
 
@@ -3617,7 +3640,7 @@ def batch_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: int = 1, 
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(268, (g, x, mean, rstd), out, (axis,))
+    result: A = _call(270, (g, x, mean, rstd), out, (axis,))
     return result
 
 
@@ -3648,7 +3671,7 @@ def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None =
     statistics: return mean, rstd, running_mean and running_var as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(269, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
+    return _call(271, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
 
 
 def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | None = None, bias: A | None = None,
@@ -3665,7 +3688,7 @@ def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | 
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(270, (x, running_mean, running_var, weight, bias), out, (axis, eps))
+    result: A = _call(272, (x, running_mean, running_var, weight, bias), out, (axis, eps))
     return result
 
 
@@ -3681,7 +3704,7 @@ def batch_norm_inference_backward(g: A, running_var: Any, weight: A | None = Non
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(271, (g, running_var, weight), out, (axis, eps))
+    result: A = _call(273, (g, running_var, weight), out, (axis, eps))
     return result
 
 
@@ -3698,7 +3721,7 @@ def batch_norm_inference_weight_backward(g: A, x: A, running_mean: Any, running_
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(272, (g, x, running_mean, running_var), out, (axis, eps))
+    result: A = _call(274, (g, x, running_mean, running_var), out, (axis, eps))
     return result
 
 
@@ -3713,7 +3736,7 @@ def index_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, *,
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(273, (x, index, source), out, (axis, alpha))
+    result: A = _call(275, (x, index, source), out, (axis, alpha))
     return result
 
 
@@ -3729,7 +3752,7 @@ def embedding_backward(g: A, indices: Any, rows: int, padding_idx: int | None = 
     scale_grad_by_freq: divide by the number of places
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(274, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
+    result: A = _call(276, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
     return result
 
 
@@ -3744,7 +3767,7 @@ def scatter_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, 
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(275, (x, index, source), out, (axis, alpha))
+    result: A = _call(277, (x, index, source), out, (axis, alpha))
     return result
 
 
@@ -3760,7 +3783,7 @@ def var(x: A, axis: Ints | None = None, keepdims: bool = False, correction: floa
     ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(276, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
+    result: A = _call(278, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
@@ -3776,7 +3799,7 @@ def stddev(x: A, axis: Ints | None = None, keepdims: bool = False, correction: f
     ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(277, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
+    result: A = _call(279, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
@@ -3806,7 +3829,7 @@ def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction:
     statistics: return mean as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(278, (x,), out, (axis, keepdims, correction if ddof is None else ddof), None, statistics)
+    return _call(280, (x,), out, (axis, keepdims, correction if ddof is None else ddof), None, statistics)
 
 
 def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
@@ -3818,7 +3841,7 @@ def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(279, (x,), out, (axis, keepdims))
+    result: A = _call(281, (x,), out, (axis, keepdims))
     return result
 
 
@@ -3832,7 +3855,7 @@ def vector_norm(x: A, p: float = 2.0, axis: Ints | None = None, keepdims: bool =
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(280, (x,), out, (p, axis, keepdims))
+    result: A = _call(282, (x,), out, (p, axis, keepdims))
     return result
 
 
@@ -3851,7 +3874,7 @@ def max_pool2d_with_indices(x: A, kernel: Ints, stride: Ints | None = None, padd
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(281, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
+    result: tuple[A, Any] = _call(283, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
     return result
 
 
@@ -3863,7 +3886,7 @@ def adaptive_max_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     size: the result's h,w
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(282, (x,), out, (size,))
+    result: A = _call(284, (x,), out, (size,))
     return result
 
 
@@ -3877,7 +3900,7 @@ def adaptive_max_pool2d_with_indices(x: A, size: Ints, *, out: Sequence[Any] | N
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(283, (x,), out, (size,), None, True)
+    result: tuple[A, Any] = _call(285, (x,), out, (size,), None, True)
     return result
 
 
@@ -3889,7 +3912,7 @@ def adaptive_max_pool2d_backward(g: A, x: A, *, out: A | None = None) -> A:
     grad_x: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(284, (g, x), out, None)
+    result: A = _call(286, (g, x), out, None)
     return result
 
 
@@ -3901,7 +3924,7 @@ def adaptive_avg_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     size: the result's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(285, (x,), out, (size,))
+    result: A = _call(287, (x,), out, (size,))
     return result
 
 
@@ -3913,7 +3936,7 @@ def adaptive_avg_pool2d_backward(g: A, size: Ints, *, out: A | None = None) -> A
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(286, (g,), out, (size,))
+    result: A = _call(288, (g,), out, (size,))
     return result
 
 
@@ -3939,7 +3962,7 @@ def nll_loss(x: A, targets: Any, weight: A | None = None, axis: int | None = Non
     statistics: return total_weight as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(287, (x, targets, weight), out, (axis, reduction, ignore_index), None, statistics)
+    return _call(289, (x, targets, weight), out, (axis, reduction, ignore_index), None, statistics)
 
 
 def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_weight: Any | None = None,
@@ -3957,7 +3980,7 @@ def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_w
     ignore_index: rows with this target take no part
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(288, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
+    result: A = _call(290, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -3969,7 +3992,7 @@ def total_norm(x: Sequence[Any], *, p: float = 2.0) -> Any:
     Returned: out, an array of the same library.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _core.call_grouped(289, (x,), (p,), False)
+    return _core.call_grouped(291, (x,), (p,), False)
 
 
 def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> Any:
@@ -3982,7 +4005,7 @@ def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> A
     Returned: total_norm, an array of the same library.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _core.call_grouped(290, (grad,), (max_norm, p), False)
+    return _core.call_grouped(292, (grad,), (max_norm, p), False)
 
 
 def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = None, axis: int | None = None,
@@ -3998,7 +4021,7 @@ def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = 
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(291, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    result: A = _call(293, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
 
 
@@ -4016,7 +4039,7 @@ def cross_entropy_probabilities_backward(g: A, logits: A, probabilities: A, weig
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(292, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    result: A = _call(294, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
 
 
@@ -4031,7 +4054,7 @@ def linspace(start: float, stop: float, num: int = 50, dtype: DType | None = Non
     dtype: the output's format; f32 when absent
     Why the bits are right: integers; one exact rounding.
     """
-    return _call(294, (), out, (start, stop, num, dtype), like)
+    return _call(296, (), out, (start, stop, num, dtype), like)
 
 
 def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: DType | None = None, *,
@@ -4046,7 +4069,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: DT
     Why the bits are right: integers; one exact rounding.
     """
     first, count = _numpy.progression(start, stop, step, count)
-    return _call(295, (), out, (first, step, count, dtype), like)
+    return _call(297, (), out, (first, step, count, dtype), like)
 
 
 def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 0.0, exact: bool = False, *,
@@ -4061,7 +4084,7 @@ def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 
     exact: from the middle of a pixel, (i + 1/2) r, not i r
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(296, (x,), out, (size, scale_h, scale_w, exact))
+    result: A = _call(298, (x,), out, (size, scale_h, scale_w, exact))
     return result
 
 
@@ -4077,7 +4100,7 @@ def upsample_nearest2d_backward(g: A, size: Ints, scale_h: float = 0.0, scale_w:
     exact: from the middle of a pixel, (i + 1/2) r, not i r
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(297, (g,), out, (size, scale_h, scale_w, exact))
+    result: A = _call(299, (g,), out, (size, scale_h, scale_w, exact))
     return result
 
 
@@ -4089,7 +4112,7 @@ def cumsum(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(299, (x,), out, (axis,))
+    result: A = _call(301, (x,), out, (axis,))
     return result
 
 
@@ -4102,7 +4125,7 @@ def prod(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | Non
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(300, (x,), out, (axis, keepdims))
+    result: A = _call(302, (x,), out, (axis, keepdims))
     return result
 
 
@@ -4114,7 +4137,7 @@ def cumprod(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(301, (x,), out, (axis,))
+    result: A = _call(303, (x,), out, (axis,))
     return result
 
 
@@ -4126,5 +4149,5 @@ def logcumsumexp(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
     """
-    result: A = _call(302, (x,), out, (axis,))
+    result: A = _call(304, (x,), out, (axis,))
     return result

@@ -230,6 +230,8 @@ r_i0e: NDArray[np.float32] = librepdl.i0e(x, out=x)
 r_i1: NDArray[np.float32] = librepdl.i1(x, out=x)
 r_i1e: NDArray[np.float32] = librepdl.i1e(x, out=x)
 r_log_ndtr: NDArray[np.float32] = librepdl.log_ndtr(x, out=x)
+r_erfcinv: NDArray[np.float32] = librepdl.erfcinv(x, out=x)
+r_ndtri: NDArray[np.float32] = librepdl.ndtri(x, out=x)
 r_convert: Any = librepdl.convert(x=x, dtype=np.float32, saturate=True, out=x)
 librepdl.astype
 r_sum: Any = librepdl.sum(x=x, axis=(1, 1), keepdims=True, out=x)

@@ -1,4 +1,4 @@
-// erf, erfc, erfinv, gelu, gelu_tanh and log_ndtr: the ends of their ranges, underflow, and halves of subnormal numbers.
+// erf, erfc, their inverses, gelu, gelu_tanh, log_ndtr and ndtri: the ends of their ranges, underflow, and halves of subnormal numbers.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -64,6 +64,52 @@ constexpr row erfinv_rows[] = {
     {one | minus, inf | minus},
     {0x3f800001, quiet},
     {0xbf800001, quiet},
+    {inf, quiet},
+    {inf | minus, quiet},
+    {0xff800001, quiet},
+};
+// From 1/2 on erfcinv x = erfinv(1 - x).
+constexpr row erfcinv_rows[] = {
+    {0, inf},
+    {minus, inf},
+    {1, 0x4120513e},
+    {2, 0x411fc405},
+    {0x00800000, 0x41131ce0},
+    {0x33800000, 0x407547cb},
+    {0x3e800000, 0x3f503c48},
+    {0x3effffff, 0x3ef430ff},
+    {0x3f000000, 0x3ef430fe},
+    {0x3f000001, 0x3ef430fc},
+    {0x3f7fffff, 0x3362dfc5},
+    {one, 0},
+    {0x3f800001, 0xb3e2dfc5},
+    {0x3fa00000, 0xbe66b834},
+    {0x3fc00000, 0xbef430fe},
+    {0x3fffffff, 0xc06f9c68},  // the last above -inf
+    {0x40000000, inf | minus},
+    {0x40000001, quiet},
+    {0x80000001, quiet},
+    {inf, quiet},
+    {inf | minus, quiet},
+    {0xff800001, quiet},
+};
+constexpr row ndtri_rows[] = {
+    {0, inf | minus},
+    {minus, inf | minus},
+    {1, 0xc161f15d},
+    {2, 0xc16128f6},
+    {0x00800000, 0xc14f3302},
+    {0x33800000, 0xc0a96e37},
+    {0x3e7fffff, 0xbf2cab5d},
+    {0x3e800000, 0xbf2cab5c},
+    {0x3effffff, 0xb3a06c99},
+    {0x3f000000, 0},
+    {0x3f000001, 0x34206c99},
+    {0x3f400000, 0x3f2cab5c},
+    {0x3f7fffff, 0x40a96e37},  // the last below inf
+    {one, inf},
+    {0x3f800001, quiet},
+    {0x80000001, quiet},
     {inf, quiet},
     {inf | minus, quiet},
     {0xff800001, quiet},
@@ -149,6 +195,8 @@ TEST_CASE("error function: ends, underflow, halves") {
     check(ctx, erf, erf_rows);
     check(ctx, erfc, erfc_rows);
     check(ctx, erfinv, erfinv_rows);
+    check(ctx, erfcinv, erfcinv_rows);
+    check(ctx, ndtri, ndtri_rows);
     check(ctx, gelu, gelu_rows);
     check(ctx, gelu_tanh, gelu_tanh_rows);
     check(ctx, log_ndtr, log_ndtr_rows);

@@ -32,6 +32,7 @@
 #include "librepdl/ops/elementwise/inverse_circular.hpp"  // asin, acos, atan
 #include "librepdl/ops/elementwise/inverse_error_function.hpp"  // erfinv
 #include "librepdl/ops/elementwise/inverse_hyperbolic.hpp"  // asinh, acosh, atanh
+#include "librepdl/ops/elementwise/inverse_normal_distribution.hpp"  // erfcinv, ndtri
 #include "librepdl/ops/elementwise/log.hpp"  // log
 #include "librepdl/ops/elementwise/log_normal_distribution.hpp"  // log_ndtr
 #include "librepdl/ops/elementwise/log_sigmoid.hpp"  // log_sigmoid

@@ -97,8 +97,7 @@ struct erfc_core {
                           g15 = -0x1.b9780f00e612fp-22, g16 = -0x1.36d14e7a69ca9p-22, g17 = 0x1.a1143ef35795dp-24,
                           g18 = 0x1.1c3e73600cdfdp-25, g19 = -0x1.72dea6f1b1436p-27, g20 = -0x1.082b6601c93e6p-28;
 
-  // e^(v^2) erfc v
-  REPDL_HD static double scaled(double v) {
+  REPDL_HD static double eval(double v) {
     const double y = (v - 4.0) / (v + 4.0);
     double p = muladd(g20, y, g19);
     p = muladd(p, y, g18);
@@ -120,9 +119,8 @@ struct erfc_core {
     p = muladd(p, y, g2);
     p = muladd(p, y, g1);
     p = muladd(p, y, g0);
-    return p;
+    return exp_core::eval(-(v * v)) * p;
   }
-  REPDL_HD static double eval(double v) { return exp_core::eval(-(v * v)) * scaled(v); }
 };
 
 template <>

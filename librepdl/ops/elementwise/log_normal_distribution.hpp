@@ -138,9 +138,12 @@ struct log_ndtr64 {
   static constexpr double near_error = 0x1p-44;
   REPDL_HD static double near(double x) {
     using log = log_core<base_e>;
+    using c = erfc_core;
     const double a = magnitude_of(x);
     const double z = within(a * dd_inverse_root_2.hi, 0, 10.125);
-    const double scaled_tail = erfc_core::scaled(z);
+    const double scaled_tail =
+        horner((z - 4.0) / (z + 4.0), c::g0, c::g1, c::g2, c::g3, c::g4, c::g5, c::g6, c::g7, c::g8, c::g9, c::g10,
+               c::g11, c::g12, c::g13, c::g14, c::g15, c::g16, c::g17, c::g18, c::g19, c::g20);
     const double r = 1 / a;
     const double far = dd_inverse_root_2_pi.hi * r * (1 - tail_series(r * r));
     const double t = 0.5 * (exp_core::eval(-(z * z)) * scaled_tail);
