@@ -3,8 +3,8 @@
 // Method, of x or 2 x, in binary64, v = 1 - x, w = -ln(1 - v^2) = -ln(x (2 - x)), after inverse_error_function.hpp:
 //   w < 15.9   |y| = erfinv |v|
 //   beyond     y = C(sqrt w), a polynomial, for x from 2^-22 down to 2^-150; x below 2 is 2 - 2^-23 at most
-// Last tier: as erfc falls and Phi grows, the side of a midpoint m on which y is follows from that of erfc m, or Phi(m), on which x is. These are compared in
-// balls. Were y a midpoint, no ball would tell; nobody knows whether that can be, but of y = 0, which is known: erfcinv 1 and ndtri(1/2).
+// Last tier: between neighbours y lies beside a midpoint m. As erfc falls and Phi grows, the side follows from that of erfc m, or Phi(m), on which x is. Double-doubles
+// compare these, within 2^-68: of 2^32 operands all are decided. Exact results are erfcinv 1 = ndtri(1/2) = 0, and no others are known.
 //
 // Error budget, relative, u = 2^-53 (with or without FMA):
 //   w < 15.9: x > 2^-24, a multiple of 2^-47: v and 2 - x are exact. x (2 - x) is rounded, u of it and so of w, times p' / p < 0.27 of p(w) = p0 + w q(w); v p0_hi is
@@ -53,26 +53,6 @@ struct erfcinv_core {
   }
 };
 
-// y, near, of erfc y = x, or Phi(y) = x.
-template <int L, bool IsNormal>
-struct inverse_distribution {
-  ball<L> near;
-  double x;
-};
-template <int L, bool IsNormal>
-REPDL_HD const ball<L>& enclosure(const inverse_distribution<L, IsNormal>& y) {
-  return y.near;
-}
-// Of y - m: of erfc m - x, or x - Phi(m).
-template <int L, bool IsNormal>
-REPDL_HD_CALL int side_of(const inverse_distribution<L, IsNormal>& y, const ball<L>& m) {
-  const ball<L> x = number<L>(IsNormal ? 2 * y.x : y.x);
-  const ball<L> z = IsNormal ? negated(m) / square_root(number<L>(2)) : m;
-  const ball_ends<L> ends = ends_of(complementary_error_function(z) - x);
-  if (ends.low.is_zero() || ends.high.is_zero() || ends.low.negative != ends.high.negative) return 2;
-  return (ends.low.negative != 0) == IsNormal ? 1 : -1;
-}
-
 template <bool IsNormal>
 struct erfcinv_definition {
   // The largest x, of y = -inf, or inf.
@@ -83,12 +63,6 @@ struct erfcinv_definition {
     const double value = x == 0.5 * end ? 0.0 : pole;
     return (x >= 0) & (x <= end) ? value : nan_of<double>();
   }
-  template <class Ball>
-  REPDL_HD static inverse_distribution<limbs_of_ball<Ball>, IsNormal> formula(double x) {
-    constexpr int L = limbs_of_ball<Ball>;
-    const ball<L> y = number<L>(near(x));
-    return {grown(y, multiply(upper(y), power_magnitude(-46))), x};
-  }
   static constexpr double near_error = 0x1p-46;
   REPDL_HD static double near(double x) {
     const double magnitude = erfcinv_core::eval(IsNormal ? 2 * x : x);
@@ -96,10 +70,47 @@ struct erfcinv_definition {
     return plain(x) ? y : special(x);
   }
 };
+// The sign of y - m, m of 25 bits, or 0 where it is not known: of erfc m - x, or of 2 x - erfc(-m / sqrt 2). Differences from 1 and 2 are exact, as what they are
+// compared with is 0.2 at least; m^2 is, too. Beyond erf_end erfc is e^(-z^2) F(z), or 2 less that.
+template <bool IsNormal>
+REPDL_HD_CALL int side_of_inverse(double x, double m) {
+  using Ball = dd_ball<double>;
+  const double argument = IsNormal ? -m : m;
+  const double value = IsNormal ? 2 * x : x;
+  const double size = magnitude_of(m);
+  const double_word<double> z = product(IsNormal ? dd_inverse_root_2 : dd{1, 0}, double_word<double>{size, 0});
+  const error_terms<double> t(normalised(z), argument);
+  const scaled_ball<double> e = scaled_exponential(number<Ball>(IsNormal ? -0.5 * m * m : -m * m));
+  const Ball from_one = number<Ball>(1 - value) - t.signed_erf;
+  const Ball tail = e.m * t.value - number<Ball>((argument > 0 ? value : 2 - value) * power_of(-e.k));
+  const Ball difference = select(t.near, from_one, argument > 0 ? tail : negated(tail));
+  if (!(magnitude_of(difference.hi) > 2 * difference.error)) return 0;
+  return (difference.hi < 0) == IsNormal ? 1 : -1;
+}
+
+template <bool IsNormal>
+struct erfcinv_body : by_binary64<erfcinv_definition<IsNormal>> {
+  template <class T>
+  REPDL_HD_CALL static decided_value<T> exact(T x, int) {
+    using D = erfcinv_definition<IsNormal>;
+    const lanes_together lanes;
+    const double v = widen(x);
+    const double y = v == v ? D::near(v) : v;
+    const T low = narrow<T>(y * (1 - D::near_error));
+    const T high = narrow<T>(y * (1 + D::near_error));
+    decided_value<T> r{low, to_bits(low) == to_bits(high)};
+    if (!r.decided) {
+      const int side = side_of_inverse<IsNormal>(v, 0.5 * (widen(low) + widen(high)));
+      r = {(side > 0) == (y > 0) ? high : low, side != 0};
+    }
+    lanes.meet();
+    return r;
+  }
+};
 template <>
-struct body<ops::erfcinv> : by_binary64<erfcinv_definition<false>> {};
+struct body<ops::erfcinv> : erfcinv_body<false> {};
 template <>
-struct body<ops::ndtri> : by_binary64<erfcinv_definition<true>> {};
+struct body<ops::ndtri> : erfcinv_body<true> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num
