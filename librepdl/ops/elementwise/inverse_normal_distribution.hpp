@@ -83,28 +83,16 @@ REPDL_HD_CALL int side_of_inverse(double x, double m) {
   const scaled_ball<double> e = scaled_exponential(number<Ball>(IsNormal ? -0.5 * m * m : -m * m));
   const Ball from_one = number<Ball>(1 - value) - t.signed_erf;
   const Ball tail = e.m * t.value - number<Ball>((argument > 0 ? value : 2 - value) * power_of(-e.k));
-  const Ball difference = select(t.near, from_one, argument > 0 ? tail : negated(tail));
-  if (!(magnitude_of(difference.hi) > 2 * difference.error)) return 0;
-  return (difference.hi < 0) == IsNormal ? 1 : -1;
+  const int side = sign_of(select(t.near, from_one, argument > 0 ? tail : negated(tail)));
+  return IsNormal ? -side : side;
 }
 
 template <bool IsNormal>
 struct erfcinv_body : by_binary64<erfcinv_definition<IsNormal>> {
   template <class T>
   REPDL_HD_CALL static decided_value<T> exact(T x, int) {
-    using D = erfcinv_definition<IsNormal>;
-    const lanes_together lanes;
-    const double v = widen(x);
-    const double y = v == v ? D::near(v) : v;
-    const T low = narrow<T>(y * (1 - D::near_error));
-    const T high = narrow<T>(y * (1 + D::near_error));
-    decided_value<T> r{low, to_bits(low) == to_bits(high)};
-    if (!r.decided) {
-      const int side = side_of_inverse<IsNormal>(v, 0.5 * (widen(low) + widen(high)));
-      r = {(side > 0) == (y > 0) ? high : low, side != 0};
-    }
-    lanes.meet();
-    return r;
+    return decide_by_midpoint<T, erfcinv_definition<IsNormal>>(
+        widen(x), [](double v, double m) { return side_of_inverse<IsNormal>(v, m); });
   }
 };
 template <>

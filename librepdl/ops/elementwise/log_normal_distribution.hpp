@@ -78,27 +78,21 @@ REPDL_HD_CALL beside<L> log_normal_distribution(double x) {
   return {value, number<L>(0), -1};
 }
 
-// x > 38.6: Phi(-x) < 2^-1080. |x| < 2^-60: -ln 2 + x sqrt(2 / pi) + ..., and -ln 2 is 2^-54.8 from a midpoint. |x| >= 2^513: x^2/2 overflows.
-struct log_ndtr64 {
-  template <class R>
-  REPDL_HD static mask_of<R> plain(R x) {
-    return (x <= 38.6) & (x > -0x1p513) & (magnitude_of(x) >= 0x1p-60);
-  }
-  template <class R>
-  REPDL_HD static R special(R x) {
-    const R far = x < 0 ? math<R>::all(-infinity) : math<R>::all(-0.0);
-    const R limit = magnitude_of(x) < 1 ? math<R>::all(-dd_ln2.hi) : far;
-    return x == x ? limit : nan_of<R>();
-  }
-  // One logarithm, of `argument`; for x > 0 of 1 + v.
-  template <class R>
-  REPDL_HD static decided_lanes<R> first(R x) {
-    using Ball = dd_ball<R>;
+// ln Phi(x) = part + log, part = -x^2/2 of x on the left, where erf is not near, and 0 elsewhere; on the right -t and less, t = e half_tail. One logarithm, of `argument`;
+// on the right of 1 + v.
+template <class R>
+struct log_normal_terms {
+  using Ball = dd_ball<R>;
+  mask_of<R> left, right;
+  scaled_ball<R> e;
+  Ball half_tail, log;
+  explicit REPDL_HD log_normal_terms(R x) {
     const normal_terms<R> n(x);
-    const Ball half_tail = scaled(n.t.value, -1);
     const mask_of<R> near = n.t.near;
-    const mask_of<R> left = static_cast<mask_of<R>>((near == 0) & (x < 0));
-    const mask_of<R> right = static_cast<mask_of<R>>((near == 0) & (x > 0));
+    left = static_cast<mask_of<R>>((near == 0) & (x < 0));
+    right = static_cast<mask_of<R>>((near == 0) & (x > 0));
+    e = n.e;
+    half_tail = scaled(n.t.value, -1);
 
     // 1 / (sqrt(2 pi) K). q < 2^-11.4 within 2^-50 of itself, with what is left out 2^-61.
     const R a = magnitude_of(x);
@@ -112,10 +106,29 @@ struct log_ndtr64 {
     const Ball own = join_logarithm<false>(reduce_logarithm_1p(value_of(v), value_of(argument)));
     const R brought = right ? t.error : argument.error;
     const mask_of<R> known = 16 * brought <= argument.hi;
-    const Ball log{own.hi, own.lo, known ? up(own.error + 1.125 * (brought / argument.hi)) : math<R>::all(infinity)};
+    log = {own.hi, own.lo, known ? up(own.error + 1.125 * (brought / argument.hi)) : math<R>::all(infinity)};
+  }
+};
 
+// x > 38.6: Phi(-x) < 2^-1080. |x| < 2^-60: -ln 2 + x sqrt(2 / pi) + ..., and -ln 2 is 2^-54.8 from a midpoint. |x| >= 2^513: x^2/2 overflows.
+struct log_ndtr64 {
+  template <class R>
+  REPDL_HD static mask_of<R> plain(R x) {
+    return (x <= 38.6) & (x > -0x1p513) & (magnitude_of(x) >= 0x1p-60);
+  }
+  template <class R>
+  REPDL_HD static R special(R x) {
+    const R far = x < 0 ? math<R>::all(-infinity) : math<R>::all(-0.0);
+    const R limit = magnitude_of(x) < 1 ? math<R>::all(-dd_ln2.hi) : far;
+    return x == x ? limit : nan_of<R>();
+  }
+  template <class R>
+  REPDL_HD static decided_lanes<R> first(R x) {
+    using Ball = dd_ball<R>;
+    const log_normal_terms<R> n(x);
+    const Ball& log = n.log;
     // Left: 2^(2k - 1) (m^2 - 2^(1 - 2k) log), |log| < 360: beyond k = 100 the second term is below 2^-190.
-    const significand<R> f = significand_of(a);
+    const significand<R> f = significand_of(magnitude_of(x));
     const mask_of<R> alone = f.k > 100;
     const R scale = power_of(alone ? math<R>::all(0) : 1 - 2 * f.k);
     const Ball scaled_log{log.hi * scale, log.lo * scale, log.error * scale};
@@ -124,12 +137,12 @@ struct log_ndtr64 {
     const Ball below = square - select(alone, nothing, scaled_log);
     const decided_lanes<R> on_left = round_scaled(below, 2 * f.k - 1);
     // Right, Phi(-a) = t < 2^-111: t (1 + t/2 + ...).
-    const mask_of<R> tiny = right & (n.e.k < -110);
+    const mask_of<R> tiny = n.right & (n.e.k < -110);
     const decided_lanes<R> on_right =
-        round_scaled(grown(scaled(n.e.m * half_tail, 7), math<R>::all(0x1p-100)), n.e.k - 7.0);
+        round_scaled(grown(scaled(n.e.m * n.half_tail, 7), math<R>::all(0x1p-100)), n.e.k - 7.0);
     const decided_lanes<R> between = round_ball(log);
-    const R value = left ? -on_left.value : tiny ? -on_right.value : between.value;
-    return {value, left ? on_left.decided : tiny ? on_right.decided : between.decided};
+    const R value = n.left ? -on_left.value : tiny ? -on_right.value : between.value;
+    return {value, n.left ? on_left.decided : tiny ? on_right.decided : between.decided};
   }
   template <class Ball>
   REPDL_HD static beside<limbs_of_ball<Ball>> formula(double x) {
@@ -154,8 +167,20 @@ struct log_ndtr64 {
     return left ? y - 0.5 * (x * x) : y;
   }
 };
+// Narrower formats' last tier: between neighbours part + log lies beside a midpoint m, and is less or greater as (part - m) + log is, of which part and m are
+// numbers of at most 48 bits. Within 2^-67: of 2^32 operands all are decided. From x = 15 on results round to -0.
 template <>
-struct body<ops::log_ndtr> : by_binary64<log_ndtr64> {};
+struct body<ops::log_ndtr> : by_binary64<log_ndtr64> {
+  template <class T>
+  REPDL_HD_CALL static decided_value<T> exact(T x, int) {
+    return decide_by_midpoint<T, log_ndtr64>(widen(x), [](double v, double m) {
+      using Ball = dd_ball<double>;
+      const log_normal_terms<double> n(v);
+      const double part = n.left ? -0.5 * (v * v) : 0.0;
+      return sign_of((number<Ball>(part) - number<Ball>(m)) + n.log);
+    });
+  }
+};
 template <>
 struct body64<ops::log_ndtr> : by_formula<log_ndtr64> {};
 
