@@ -563,6 +563,12 @@ class Elementwise(Case):
                                 finite_patterns(self.n // 16, 9, 0x3D000000, 0x3F7FFFFF) + [0x3F7FFFFF, 0xBF7FFFFF],
                                 {zero: zero, minus: minus, one: inf, one | minus: inf | minus, inf: nan("f32"), 0xBF800001: nan("f32"),
                                  1: 1, **nans})
+            inverses = {zero: inf, minus: inf, one: zero, 0x40000000: inf | minus, 0x40000001: nan("f32"), minus | 1: nan("f32"), inf: nan("f32"), **nans}
+            self.transcendental("erfcinv", lambda d: inverse_error_function(1 - d),
+                                [v & ~minus for v in finite_patterns(self.n // 16, 10, 0x3C000000, 0x40000000)] + [0x3F7FFFFF, 0x3F800001], inverses)
+            quantiles = {zero: inf | minus, minus: inf | minus, 0x3F000000: zero, one: inf, 0x3F800001: nan("f32"), minus | 1: nan("f32"), **nans}
+            self.transcendental("ndtri", lambda d: -root * inverse_error_function(1 - 2 * d),
+                                [v & ~minus for v in finite_patterns(self.n // 16, 11, 0x3B800000, one)] + [0x3EFFFFFF, 0x3F000001], quantiles)
             self.transcendental("gelu", lambda d: d / 2 * (1 + error_function(d / root)), middle + [1, 3, minus | 1, minus | 3],
                                 {zero: zero, minus: minus, inf: inf, inf | minus: minus, **nans})
             exponent = (8 / pi).sqrt()
@@ -641,6 +647,7 @@ class Elementwise(Case):
                          "exp2m1": lambda d: (d * ln2).exp() - 1, "exp10m1": lambda d: (d * ln10).exp() - 1,
                          "log2p1": lambda d: (1 + d).ln() / ln2, "log10p1": lambda d: (1 + d).ln() / ln10,
                          "ndtr": lambda d: decimal.Decimal("0.5") + density_integral(d) / (2 * pi).sqrt(),
+                         "log_ndtr": lambda d: (decimal.Decimal("0.5") + density_integral(d) / (2 * pi).sqrt()).ln(),
                          "tan": lambda d: sine(d) / cosine(d), "sinpi": lambda d: sine(d * pi), "cospi": lambda d: cosine(d * pi),
                          "tanpi": lambda d: sine(d * pi) / cosine(d * pi), "sinc": lambda d: sine(d * pi) / (d * pi)}
             domains = {"asin": (-1, 1), "acos": (-1, 1), "acosh": (1, 5), "atanh": (-1, 1), "log2p1": (-1, 4), "log10p1": (-1, 4)}
@@ -650,7 +657,7 @@ class Elementwise(Case):
                 right, straight = rounded(F(half_pi), fmt), rounded(F(2 * half_pi), fmt)
                 nans, odd = {quiet: quiet, quiet | minus | 1: quiet}, {zero: zero, minus: minus, least: least, least | minus: least | minus}
                 outside = {two: quiet, two | minus: quiet, inf: quiet, inf | minus: quiet}
-                half_of = rounded(F(1, 2), fmt)
+                half_of, log_half = rounded(F(1, 2), fmt), rounded(F(-ln2), fmt)
                 special = {"asin": {**odd, **outside, one: right, low: right | minus},
                            "acos": {**outside, zero: right, minus: right, least: right, one: zero, low: straight},
                            "atan": {**odd, inf: right, inf | minus: right | minus}, "sinh": {**odd, inf: inf, inf | minus: inf | minus},
@@ -664,6 +671,7 @@ class Elementwise(Case):
                            "log2p1": {zero: zero, minus: minus, one: one, low: inf | minus, two | minus: quiet, inf: inf, inf | minus: quiet},
                            "log10p1": {zero: zero, minus: minus, rounded(F(9), fmt): one, rounded(F(99), fmt): two, low: inf | minus,
                                        two | minus: quiet, inf: inf, inf | minus: quiet},
+                           "log_ndtr": {zero: log_half, minus: log_half, least: log_half, inf: minus, inf | minus: inf | minus},
                            "ndtr": {zero: half_of, minus: half_of, least: half_of, inf: one, inf | minus: zero},
                            "tan": {**odd, inf: quiet, inf | minus: quiet},
                            "sinpi": {zero: zero, minus: minus, one: zero, low: minus, two | minus: minus, inf: quiet, inf | minus: quiet},

@@ -69,6 +69,17 @@ def tanpi(x):
     return mp.sinpi(x) / mp.cospi(x)
 
 
+def log_normal(x):
+    if x > 0:
+        return -0.0 if x > 100 else mp.log1p(-mp.erfc(x / mp.sqrt(2)) / 2)
+    if x > -100:
+        return mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)
+    mills = -x
+    for m in range(100, 0, -1):
+        mills = m / mills - x
+    return -(x * x / 2 + mp.log(mills * mp.sqrt(2 * mp.pi)))
+
+
 def integer(f):
     """f, where a zero has the sign of x."""
     return lambda x: f(x) or math.copysign(0.0, x)
@@ -146,6 +157,7 @@ FUNCTIONS = [
     ("cospi", {}, mp.cospi, (nan, 1.0, 1.0, nan)),
     ("tanpi", {}, tanpi, (nan, -0.0, 0.0, nan)),
     ("ndtr", {}, lambda x: mp.erfc(-min(max(x, -100), 100) / mp.sqrt(2)) / 2, (0.0, 0.5, 0.5, 1.0)),
+    ("log_ndtr", {}, log_normal, (-inf, -LN2, -LN2, -0.0)),
     ("sinc", {}, whole_or(lambda x: 0.0, mp.sincpi), (nan, 1.0, 1.0, nan)),
     ("pow_scalar", {}, lambda x: x * x, even),
     ("pow_scalar", {"exponent": -3}, lambda x: 1 / x**3, (-0.0, -inf, inf, 0.0)),

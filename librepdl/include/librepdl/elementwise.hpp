@@ -576,5 +576,11 @@ void i0e(context& ctx, const_tensor_view x, tensor_view out);
 void i1(context& ctx, const_tensor_view x, tensor_view out);
 /// out = e^-|x| I_1(x); f16, bf16, f32
 void i1e(context& ctx, const_tensor_view x, tensor_view out);
+/// out = ln Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2; f16, bf16, f32, f64
+void log_ndtr(context& ctx, const_tensor_view x, tensor_view out);
+/// out = y with erfc y = x; f16, bf16, f32
+void erfcinv(context& ctx, const_tensor_view x, tensor_view out);
+/// out = y with Phi(y) = x, Phi(y) = (1 + erf(y / sqrt 2)) / 2; f16, bf16, f32
+void ndtri(context& ctx, const_tensor_view x, tensor_view out);
 
 }  // namespace repdl

@@ -2475,6 +2475,33 @@ template <one_of<f16, bf16, float> T>
 T i1e(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { i1e(ctx, detail::number_view(x), out); });
 }
+inline tensor log_ndtr(const operand& x) {
+  detail::returning_call c("log_ndtr", {x});
+  log_ndtr(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float, double> T>
+T log_ndtr(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { log_ndtr(ctx, detail::number_view(x), out); });
+}
+inline tensor erfcinv(const operand& x) {
+  detail::returning_call c("erfcinv", {x});
+  erfcinv(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float> T>
+T erfcinv(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { erfcinv(ctx, detail::number_view(x), out); });
+}
+inline tensor ndtri(const operand& x) {
+  detail::returning_call c("ndtri", {x});
+  ndtri(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+template <one_of<f16, bf16, float> T>
+T ndtri(T x) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { ndtri(ctx, detail::number_view(x), out); });
+}
 inline tensor convert(const operand& x, dtype type, const convert_options& options = {}) {
   tensor out = detail::tensor_for(detail::context_of("convert", {x}), "convert", {type, x.view().shape()});
   convert(*out.handle(), x.view(), out, options);

@@ -32,7 +32,9 @@
 #include "librepdl/ops/elementwise/inverse_circular.hpp"  // asin, acos, atan
 #include "librepdl/ops/elementwise/inverse_error_function.hpp"  // erfinv
 #include "librepdl/ops/elementwise/inverse_hyperbolic.hpp"  // asinh, acosh, atanh
+#include "librepdl/ops/elementwise/inverse_normal_distribution.hpp"  // erfcinv, ndtri
 #include "librepdl/ops/elementwise/log.hpp"  // log
+#include "librepdl/ops/elementwise/log_normal_distribution.hpp"  // log_ndtr
 #include "librepdl/ops/elementwise/log_sigmoid.hpp"  // log_sigmoid
 #include "librepdl/ops/elementwise/logaddexp2.hpp"  // logaddexp2
 #include "librepdl/ops/elementwise/logaddexp_backward.hpp"  // logaddexp_backward, logaddexp2_backward

@@ -63,7 +63,10 @@ struct erfinv_core {
     const double square = v * v;
     log::reduced r = log::reduce(1.0 - square);
     r.f = square < 0.0625 ? -square : r.f;
-    const double w = -log::sum(r).hi;
+    return of(v, -log::sum(r).hi);
+  }
+  // w = -ln(1 - v^2) <= 16
+  [[gnu::always_inline]] REPDL_HD static double of(double v, double w) {
     const bool far = w > 6;
     const double t = w - (far ? 11.0 : 3.0);
     double p = far ? b22 : a22;

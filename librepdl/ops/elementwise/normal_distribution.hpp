@@ -74,5 +74,29 @@ struct body<ops::ndtr> : by_binary64<ndtr64> {};
 template <>
 struct body64<ops::ndtr> : by_formula<ndtr64> {};
 
+// The sign of a ball, or 0 where it is not known.
+REPDL_HD int sign_of(const dd_ball<double>& a) {
+  if (!(magnitude_of(a.hi) > 2 * a.error)) return 0;
+  return a.hi < 0 ? -1 : 1;
+}
+// A late tier of narrower formats, by double-doubles: RN_T of D's value, which is next to D::near(x) and so between two neighbours. side_of(x, m) is the sign of
+// the value less their middle m, or 0 where it is not known. Beyond the largest number is 2^(emax + 1).
+template <class T, class D, class Side>
+REPDL_HD decided_value<T> decide_by_midpoint(double x, const Side& side_of) {
+  const lanes_together lanes;
+  const double y = x == x ? D::near(x) : x;
+  const T inner = narrow<T>(y * (1 - D::near_error));
+  const T outer = narrow<T>(y * (1 + D::near_error));
+  decided_value<T> r{inner, to_bits(inner) == to_bits(outer)};
+  if (!r.decided) {
+    const double beyond =
+        magnitude_of(widen(outer)) == infinity ? copy_sign(power_of_two(format<T>::emax + 1), y) : widen(outer);
+    const int side = side_of(x, 0.5 * (widen(inner) + beyond));
+    r = {(side > 0) == (y > 0) ? outer : inner, side != 0};
+  }
+  lanes.meet();
+  return r;
+}
+
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -459,6 +459,22 @@ def test_initialisation_by_the_inverse_of_erf():
     assert torch.equal(x.grad, torch.exp(y.detach() ** 2) * (0.5 * math.sqrt(math.pi)) * 3)
 
 
+def test_normal_distribution():
+    librepdl.torch.enable()
+    assert torch.special.ndtri(torch.tensor([0.0, 0.25, 0.5, 1.0])).tolist() == [-math.inf, -0.6744897365570068, 0, math.inf]
+    assert torch.special.ndtri(torch.tensor([0, 1])).tolist() == [-math.inf, math.inf]
+    assert torch.special.log_ndtr(torch.tensor([0.0, -100.0, math.inf])).tolist() == [-0.6931471824645996, -5005.5244140625, 0]
+    g = torch.tensor([3.0])
+    x, z = torch.tensor([0.125], requires_grad=True), torch.tensor([-2.5], requires_grad=True)
+    y, w = torch.special.ndtri(x), torch.special.log_ndtr(z)
+    y.backward(g)
+    w.backward(g)
+    assert torch.equal(x.grad, g * math.sqrt(2 * math.pi) * torch.exp(y.detach() ** 2 / 2))
+    assert torch.equal(z.grad, g / math.sqrt(2 * math.pi) * torch.exp(-(w.detach() + z.detach() ** 2 / 2)))
+    with pytest.raises(NotImplementedError, match=r"aten::special_ndtri \(float64, cpu\): not reproducible yet$"):
+        torch.special.ndtri(torch.ones(2, dtype=torch.float64))
+
+
 def test_logarithm_of_gamma_and_its_gradient():
     librepdl.torch.enable()
     assert torch.lgamma(torch.tensor([0.0, 1.0, 2.0, -3.0, 0.5])).tolist() == [math.inf, 0, 0, math.inf, 0.5723649263381958]
