@@ -2,10 +2,9 @@
 // table of kernels for every instruction set (NAME_kernels).
 #pragma once
 
-#define REPDL_FAMILIES(X)                                                                                    \
-  X(map)                                                                                                     \
-  X(reduce)                                                                                                  \
-  X(matmul)                                                                                                  \
-  X(conv)                                                                                                    \
-  X(pool) X(row) X(step) X(random) X(loss) X(scatter) X(nll) X(clip) X(sequence) X(upsample) X(draw) X(scan) \
-      X(exponent)
+#define REPDL_FAMILIES(X) \
+  X(map)                  \
+  X(reduce)               \
+  X(matmul)               \
+  X(conv)                 \
+  X(pool) X(row) X(step) X(random) X(loss) X(scatter) X(nll) X(clip) X(sequence) X(upsample) X(draw) X(scan) X(exponent)
