@@ -38,9 +38,9 @@ std::string proof_text(ops::proof_kind p) {
     case ops::proof_kind::enumerate:
       return "every input enumerated, per build";
     case ops::proof_kind::enumerate_narrow:
-      return "every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest";
+      return "every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest";
     case ops::proof_kind::formula_narrow:
-      return "proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest";
+      return "proof in the body's header; f64: run-time certificate; wider numbers decide the rest";
     case ops::proof_kind::formula:
       return "proof in the body's header";
     case ops::proof_kind::integers:
@@ -48,7 +48,7 @@ std::string proof_text(ops::proof_kind p) {
     case ops::proof_kind::exact:
       return "run-time certificate; exact integers decide the rest";
     case ops::proof_kind::multi_limb:
-      return "run-time certificate; multi-limb numbers decide the rest";
+      return "run-time certificate; wider numbers decide the rest";
   }
   return "";
 }

@@ -51,7 +51,7 @@ class Draws:
         dtype: the output's format; f32 when absent
         mean: finite, 0 or of magnitude in [2^-200, 2^200]
         stddev: 0 or in [2^-200, 2^200]
-        Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+        Why the bits are right: run-time certificate; wider numbers decide the rest.
         """
         with self._next(True) as stream:
             return _core.call(237, (), out, (shape, dtype, self.seed, stream, mean, stddev), like)
@@ -111,7 +111,7 @@ class Draws:
         shape: the output's shape
         dtype: the output's format; f32 when absent
         rate: lambda, in [2^-200, 2^200]
-        Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+        Why the bits are right: run-time certificate; wider numbers decide the rest.
         """
         with self._next(True) as stream:
             return _core.call(295, (), out, (shape, dtype, self.seed, stream, rate), like)
@@ -123,7 +123,7 @@ class Draws:
         out: i64
         num_samples: how many of each row, >= 1
         replacement: a place may be drawn again
-        Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+        Why the bits are right: run-time certificate; wider numbers decide the rest.
         """
         with self._next(True) as stream:
             return _core.call(300, (x,), out, (num_samples, replacement, self.seed, stream), None)

@@ -275,7 +275,7 @@ def pow(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(11, (x, y), out, None)
     return result
@@ -312,7 +312,7 @@ def exp(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(14, (x,), out, None)
     return result
@@ -323,7 +323,7 @@ def log(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(15, (x,), out, None)
     return result
@@ -334,7 +334,7 @@ def tanh(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(16, (x,), out, None)
     return result
@@ -345,7 +345,7 @@ def sigmoid(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(17, (x,), out, None)
     return result
@@ -374,7 +374,7 @@ def tanh_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(19, (g, y), out, None)
     return result
@@ -387,7 +387,7 @@ def sigmoid_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> 
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(20, (g, y), out, None)
     return result
@@ -845,7 +845,7 @@ def sin(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(57, (x,), out, None)
     return result
@@ -856,7 +856,7 @@ def cos(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(58, (x,), out, None)
     return result
@@ -867,7 +867,7 @@ def erf(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(59, (x,), out, None)
     return result
@@ -878,7 +878,7 @@ def erfc(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(60, (x,), out, None)
     return result
@@ -889,7 +889,7 @@ def gelu(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(61, (x,), out, None)
     return result
@@ -900,7 +900,7 @@ def gelu_tanh(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(62, (x,), out, None)
     return result
@@ -911,7 +911,7 @@ def exp2(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(63, (x,), out, None)
     return result
@@ -922,7 +922,7 @@ def expm1(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(64, (x,), out, None)
     return result
@@ -933,7 +933,7 @@ def log2(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(65, (x,), out, None)
     return result
@@ -944,7 +944,7 @@ def log10(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(66, (x,), out, None)
     return result
@@ -955,7 +955,7 @@ def log1p(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(67, (x,), out, None)
     return result
@@ -966,7 +966,7 @@ def rsqrt(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(68, (x,), out, None)
     return result
@@ -977,7 +977,7 @@ def log_sigmoid(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(69, (x,), out, None)
     return result
@@ -991,7 +991,7 @@ def silu(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(70, (x,), out, None)
     return result
@@ -1002,7 +1002,7 @@ def mish(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(71, (x,), out, None)
     return result
@@ -1013,7 +1013,7 @@ def selu(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(72, (x,), out, None)
     return result
@@ -1024,7 +1024,7 @@ def tanhshrink(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: every input enumerated, per build; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(73, (x,), out, None)
     return result
@@ -1035,7 +1035,7 @@ def softsign(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(74, (x,), out, None)
     return result
@@ -1057,7 +1057,7 @@ def hardsigmoid(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(76, (x,), out, None)
     return result
@@ -1068,7 +1068,7 @@ def hardswish(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(77, (x,), out, None)
     return result
@@ -1081,7 +1081,7 @@ def softsign_backward(g: A | float, x: A | float, /, *, out: A | None = None) ->
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(78, (g, x), out, None)
     return result
@@ -1120,7 +1120,7 @@ def hardswish_backward(g: A | float, x: A | float, /, *, out: A | None = None) -
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(81, (g, x), out, None)
     return result
@@ -1135,7 +1135,7 @@ def addcmul(x: A | float, y: A | float, z: A | float, /, *, value: float = 1.0, 
     out: f16 bf16 f32 f64
     value: the coefficient of y z
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(82, (x, y, z), out, (value,))
     return result
@@ -1150,7 +1150,7 @@ def addcdiv(x: A | float, y: A | float, z: A | float, /, *, value: float = 1.0, 
     out: f16 bf16 f32 f64
     value: the coefficient of y / z
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(83, (x, y, z), out, (value,))
     return result
@@ -1164,7 +1164,7 @@ def lerp(x: A | float, end: A | float, weight: A | float, /, *, out: A | None = 
     weight: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(84, (x, end, weight), out, None)
     return result
@@ -1178,7 +1178,7 @@ def lerp_scalar(x: A | float, end: A | float, /, *, weight: float = 0.5, out: A 
     out: f16 bf16 f32 f64
     weight: the coefficient of end - x
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(85, (x, end), out, (weight,))
     return result
@@ -1218,7 +1218,7 @@ def hypot(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(88, (x, y), out, None)
     return result
@@ -1289,7 +1289,7 @@ def xlogy(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(93, (x, y), out, None)
     return result
@@ -1302,7 +1302,7 @@ def logaddexp(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(94, (x, y), out, None)
     return result
@@ -1316,7 +1316,7 @@ def elu(x: A, /, *, alpha: float = 1.0, scale: float = 1.0, rate: float = 1.0, o
     alpha: the coefficient of e^(rate x) - 1
     scale: the coefficient of both branches
     rate: the coefficient of x in the exponent
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(95, (x,), out, (alpha, scale, rate))
     return result
@@ -1329,7 +1329,7 @@ def silu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(96, (g, x), out, None)
     return result
@@ -1342,7 +1342,7 @@ def mish_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(97, (g, x), out, None)
     return result
@@ -1355,7 +1355,7 @@ def log_sigmoid_backward(g: A | float, x: A | float, /, *, out: A | None = None)
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(98, (g, x), out, None)
     return result
@@ -1368,7 +1368,7 @@ def gelu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(99, (g, x), out, None)
     return result
@@ -1381,7 +1381,7 @@ def gelu_tanh_backward(g: A | float, x: A | float, /, *, out: A | None = None) -
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(100, (g, x), out, None)
     return result
@@ -1412,7 +1412,7 @@ def elu_backward(g: A | float, x: A | float, /, *, alpha: float = 1.0, scale: fl
     scale: the coefficient of both branches
     rate: the coefficient of x in the exponent
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(102, (g, x), out, (alpha, scale, rate))
     return result
@@ -1425,7 +1425,7 @@ def selu_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(103, (g, x), out, None)
     return result
@@ -1437,7 +1437,7 @@ def celu(x: A, /, *, alpha: float = 1.0, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     alpha: the coefficient, and the divisor of x: a magnitude in [2^-200, 2^200]
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(104, (x,), out, (alpha,))
     return result
@@ -1451,7 +1451,7 @@ def celu_backward(g: A | float, x: A | float, /, *, alpha: float = 1.0, out: A |
     out: f16 bf16 f32 f64
     alpha: the divisor of x: a magnitude in [2^-200, 2^200]
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(105, (g, x), out, (alpha,))
     return result
@@ -1464,7 +1464,7 @@ def softplus(x: A, /, *, beta: float = 1.0, threshold: float = 20.0, out: A | No
     out: f16 bf16 f32 f64
     beta: the coefficient of x: a magnitude in [2^-200, 2^200]
     threshold: of beta x, above which the result is x; inf: none: a number, not NaN
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(106, (x,), out, (beta, threshold))
     return result
@@ -1480,7 +1480,7 @@ def softplus_backward(g: A | float, x: A | float, /, *, beta: float = 1.0, thres
     beta: the coefficient of x: a magnitude in [2^-200, 2^200]
     threshold: of beta x, above which the result is g; inf: none: a number, not NaN
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(107, (g, x), out, (beta, threshold))
     return result
@@ -1493,7 +1493,7 @@ def atan2(y: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(108, (y, x), out, None)
     return result
@@ -1509,7 +1509,7 @@ def logaddexp2(x: A | float, y: A | float, /, *, out: A | None = None) -> A:
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(109, (x, y), out, None)
     return result
@@ -1521,7 +1521,7 @@ def logit(x: A, /, *, eps: float = nan, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     eps: x is cut to [eps, 1 - eps]: a number in [0, 1/2], or NaN: absent
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(110, (x,), out, (eps,))
     return result
@@ -1535,7 +1535,7 @@ def logit_backward(g: A | float, x: A | float, /, *, eps: float = nan, out: A | 
     out: f16 bf16 f32 f64
     eps: beyond eps and 1 - eps the result is 0: a number in [0, 1/2], or NaN: absent
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(111, (g, x), out, (eps,))
     return result
@@ -1613,7 +1613,7 @@ def log1p_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(117, (g, x), out, None)
     return result
@@ -1626,7 +1626,7 @@ def rsqrt_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(118, (g, y), out, None)
     return result
@@ -1639,7 +1639,7 @@ def reciprocal_backward(g: A | float, y: A | float, /, *, out: A | None = None) 
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(119, (g, y), out, None)
     return result
@@ -1652,7 +1652,7 @@ def expm1_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(120, (g, y), out, None)
     return result
@@ -1666,7 +1666,7 @@ def div_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(121, (g, x, y), out, None)
     return result
@@ -1764,7 +1764,7 @@ def hypot_backward(g: A | float, x: A | float, r: A | float, /, *, out: A | None
     r: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(128, (g, x, r), out, None)
     return result
@@ -1778,7 +1778,7 @@ def atan2_backward_y(g: A | float, y: A | float, x: A | float, /, *, out: A | No
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(129, (g, y, x), out, None)
     return result
@@ -1792,7 +1792,7 @@ def atan2_backward_x(g: A | float, y: A | float, x: A | float, /, *, out: A | No
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(130, (g, y, x), out, None)
     return result
@@ -1805,7 +1805,7 @@ def lerp_backward_x(g: A | float, weight: A | float, /, *, out: A | None = None)
     weight: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(131, (g, weight), out, None)
     return result
@@ -1819,7 +1819,7 @@ def lerp_backward_weight(g: A | float, x: A | float, end: A | float, /, *, out: 
     end: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(132, (g, x, end), out, None)
     return result
@@ -1831,7 +1831,7 @@ def lerp_scalar_backward_x(g: A, /, *, weight: float = 0.5, out: A | None = None
     g: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     weight: the coefficient of end - x
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(133, (g,), out, (weight,))
     return result
@@ -1846,7 +1846,7 @@ def addcdiv_backward_z(g: A | float, y: A | float, z: A | float, /, *, value: fl
     out: f16 bf16 f32 f64
     value: the coefficient of y / z
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(134, (g, y, z), out, (value,))
     return result
@@ -1860,7 +1860,7 @@ def xlogy_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | No
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(135, (g, x, y), out, None)
     return result
@@ -1888,7 +1888,7 @@ def fmod_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | Non
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(137, (g, x, y), out, None)
     return result
@@ -1902,7 +1902,7 @@ def remainder_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A 
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: proof in the body's header; f64: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(138, (g, x, y), out, None)
     return result
@@ -1915,7 +1915,7 @@ def log2_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(139, (g, x), out, None)
     return result
@@ -1928,7 +1928,7 @@ def log10_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(140, (g, x), out, None)
     return result
@@ -1941,7 +1941,7 @@ def exp2_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(141, (g, y), out, None)
     return result
@@ -1955,7 +1955,7 @@ def xlogy_backward_x(g: A | float, x: A | float, y: A | float, /, *, out: A | No
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(142, (g, x, y), out, None)
     return result
@@ -1969,7 +1969,7 @@ def logaddexp_backward(g: A | float, x: A | float, y: A | float, /, *, out: A | 
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(143, (g, x, y), out, None)
     return result
@@ -1983,7 +1983,7 @@ def logaddexp2_backward(g: A | float, x: A | float, y: A | float, /, *, out: A |
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(144, (g, x, y), out, None)
     return result
@@ -1996,7 +1996,7 @@ def sin_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(145, (g, x), out, None)
     return result
@@ -2009,7 +2009,7 @@ def cos_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(146, (g, x), out, None)
     return result
@@ -2022,7 +2022,7 @@ def erf_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(147, (g, x), out, None)
     return result
@@ -2035,7 +2035,7 @@ def erfc_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(148, (g, x), out, None)
     return result
@@ -2049,7 +2049,7 @@ def pow_backward_x(g: A | float, x: A | float, y: A | float, /, *, out: A | None
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(149, (g, x, y), out, None)
     return result
@@ -2063,7 +2063,7 @@ def pow_backward_y(g: A | float, x: A | float, y: A | float, /, *, out: A | None
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(150, (g, x, y), out, None)
     return result
@@ -2076,7 +2076,7 @@ def glu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
     b: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(151, (a, b), out, None)
     return result
@@ -2089,7 +2089,7 @@ def swiglu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
     b: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(152, (a, b), out, None)
     return result
@@ -2115,7 +2115,7 @@ def geglu(a: A | float, b: A | float, /, *, out: A | None = None) -> A:
     b: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(154, (a, b), out, None)
     return result
@@ -2129,7 +2129,7 @@ def glu_backward_b(g: A | float, a: A | float, b: A | float, /, *, out: A | None
     b: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(155, (g, a, b), out, None)
     return result
@@ -2143,7 +2143,7 @@ def swiglu_backward_a(g: A | float, a: A | float, b: A | float, /, *, out: A | N
     b: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(156, (g, a, b), out, None)
     return result
@@ -2171,7 +2171,7 @@ def geglu_backward_a(g: A | float, a: A | float, b: A | float, /, *, out: A | No
     b: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(158, (g, a, b), out, None)
     return result
@@ -2183,7 +2183,7 @@ def pow_scalar(x: A, /, *, exponent: float = 2.0, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     exponent: the power: a number or NaN
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(159, (x,), out, (exponent,))
     return result
@@ -2195,7 +2195,7 @@ def scalar_pow(x: A, /, *, base: float = 2.0, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     base: of the power x: a number or NaN
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(160, (x,), out, (base,))
     return result
@@ -2254,7 +2254,7 @@ def pow_scalar_backward(g: A | float, x: A | float, /, *, exponent: float = 2.0,
     out: f16 bf16 f32 f64
     exponent: the power: a number or NaN
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(164, (g, x), out, (exponent,))
     return result
@@ -2268,7 +2268,7 @@ def scalar_pow_backward(g: A | float, x: A | float, /, *, base: float = 2.0, out
     out: f16 bf16 f32 f64
     base: of the power x: a number or NaN
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(165, (g, x), out, (base,))
     return result
@@ -2316,7 +2316,7 @@ def tan(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(169, (x,), out, None)
     return result
@@ -2327,7 +2327,7 @@ def asin(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(170, (x,), out, None)
     return result
@@ -2338,7 +2338,7 @@ def acos(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(171, (x,), out, None)
     return result
@@ -2349,7 +2349,7 @@ def atan(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(172, (x,), out, None)
     return result
@@ -2360,7 +2360,7 @@ def sinh(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(173, (x,), out, None)
     return result
@@ -2371,7 +2371,7 @@ def cosh(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(174, (x,), out, None)
     return result
@@ -2382,7 +2382,7 @@ def asinh(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(175, (x,), out, None)
     return result
@@ -2393,7 +2393,7 @@ def acosh(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(176, (x,), out, None)
     return result
@@ -2404,7 +2404,7 @@ def atanh(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(177, (x,), out, None)
     return result
@@ -2415,7 +2415,7 @@ def cbrt(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(178, (x,), out, None)
     return result
@@ -2426,7 +2426,7 @@ def exp10(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(179, (x,), out, None)
     return result
@@ -2437,7 +2437,7 @@ def exp2m1(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(180, (x,), out, None)
     return result
@@ -2448,7 +2448,7 @@ def exp10m1(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(181, (x,), out, None)
     return result
@@ -2459,7 +2459,7 @@ def log2p1(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(182, (x,), out, None)
     return result
@@ -2470,7 +2470,7 @@ def log10p1(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(183, (x,), out, None)
     return result
@@ -2481,7 +2481,7 @@ def sinpi(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(184, (x,), out, None)
     return result
@@ -2492,7 +2492,7 @@ def cospi(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(185, (x,), out, None)
     return result
@@ -2503,7 +2503,7 @@ def tanpi(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(186, (x,), out, None)
     return result
@@ -2514,7 +2514,7 @@ def sinc(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(187, (x,), out, None)
     return result
@@ -2525,7 +2525,7 @@ def ndtr(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(188, (x,), out, None)
     return result
@@ -2538,7 +2538,7 @@ def tan_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     y: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(189, (g, y), out, None)
     return result
@@ -2551,7 +2551,7 @@ def asin_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(190, (g, x), out, None)
     return result
@@ -2564,7 +2564,7 @@ def acos_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(191, (g, x), out, None)
     return result
@@ -2577,7 +2577,7 @@ def atan_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(192, (g, x), out, None)
     return result
@@ -2590,7 +2590,7 @@ def sinh_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(193, (g, x), out, None)
     return result
@@ -2603,7 +2603,7 @@ def cosh_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(194, (g, x), out, None)
     return result
@@ -2616,7 +2616,7 @@ def asinh_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(195, (g, x), out, None)
     return result
@@ -2629,7 +2629,7 @@ def acosh_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(196, (g, x), out, None)
     return result
@@ -2642,7 +2642,7 @@ def atanh_backward(g: A | float, x: A | float, /, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(197, (g, x), out, None)
     return result
@@ -2653,7 +2653,7 @@ def lgamma(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32
     out: f16 bf16 f32
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(198, (x,), out, None)
     return result
@@ -2664,7 +2664,7 @@ def tgamma(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32
     out: f16 bf16 f32
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(199, (x,), out, None)
     return result
@@ -2675,7 +2675,7 @@ def digamma(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32
     out: f16 bf16 f32
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(200, (x,), out, None)
     return result
@@ -2730,7 +2730,7 @@ def log_ndtr(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(205, (x,), out, None)
     return result
@@ -2741,7 +2741,7 @@ def erfcinv(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32
     out: f16 bf16 f32
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(206, (x,), out, None)
     return result
@@ -2752,7 +2752,7 @@ def ndtri(x: A, /, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32
     out: f16 bf16 f32
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(207, (x,), out, None)
     return result
@@ -3032,7 +3032,7 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     axis: negative from the end
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(227, (x,), out, (axis,))
     return result
@@ -3044,7 +3044,7 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     axis: negative from the end
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(228, (x,), out, (axis,))
     return result
@@ -3057,7 +3057,7 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     out: f16 bf16 f32 f64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(229, (x,), out, (axis, keepdims))
     return result
@@ -3075,7 +3075,7 @@ def cross_entropy(logits: A, targets: Any, weight: A | None = None, axis: int | 
     reduction: mean, sum or none, over the rows not ignored
     ignore_index: rows with this target take no part
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(230, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
@@ -3101,7 +3101,7 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
     y: f16 bf16 f32 f64
     grad_x: f16 bf16 f32 f64
     axis: negative from the end
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(232, (g, y), out, (axis,))
     return result
@@ -3115,7 +3115,7 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     grad_x: f16 bf16 f32 f64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(233, (g, x), out, (axis, keepdims))
     return result
@@ -3134,7 +3134,7 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, weight: A | None = Non
     reduction: mean, sum or none, over the rows not ignored
     ignore_index: rows with this target take no part
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(234, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
@@ -3300,7 +3300,7 @@ def soft_margin_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = Non
     t: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(250, (x, t), out, (reduction,))
     return result
@@ -3314,7 +3314,7 @@ def soft_margin_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out:
     t: f16 bf16 f32 f64
     grad_x: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(251, (g, x, t), out, (reduction,))
     return result
@@ -3330,7 +3330,7 @@ def binary_cross_entropy_with_logits(x: A, t: A, weight: A | None = None, pos_we
     pos_weight: f16 bf16 f32 f64, or None
     out: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(252, (x, t, weight, pos_weight), out, (reduction,))
     return result
@@ -3347,7 +3347,7 @@ def binary_cross_entropy_with_logits_backward(g: A, x: A, t: A, weight: A | None
     pos_weight: f16 bf16 f32 f64, or None
     grad_x: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(253, (g, x, t, weight, pos_weight), out, (reduction,))
     return result
@@ -3361,7 +3361,7 @@ def binary_cross_entropy(x: A, t: A, weight: A | None = None, reduction: str = "
     weight: f16 bf16 f32 f64, or None
     out: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(254, (x, t, weight), out, (reduction,))
     return result
@@ -3391,7 +3391,7 @@ def kl_div(x: A, t: A, reduction: str = "mean", log_target: bool = False, *, out
     out: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements; batchmean: the sum over the size of the first axis
     log_target: t holds logarithms
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(256, (x, t), out, (reduction, log_target))
     return result
@@ -3406,7 +3406,7 @@ def kl_div_backward(g: A, x: A, t: A, reduction: str = "mean", log_target: bool 
     grad_x: f16 bf16 f32 f64
     reduction: mean, sum or none, over all elements; batchmean: the sum over the size of the first axis
     log_target: t holds logarithms
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(257, (g, x, t), out, (reduction, log_target))
     return result
@@ -4021,7 +4021,7 @@ def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = 
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(293, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
@@ -4039,7 +4039,7 @@ def cross_entropy_probabilities_backward(g: A, logits: A, probabilities: A, weig
     axis: the classes; 1 when absent, 0 for a vector
     reduction: mean, sum or none, over the rows
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(294, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
@@ -4124,7 +4124,7 @@ def prod(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | N
     out: f16 bf16 f32 f64 i64
     axis: the axes to reduce, negative from the end; all when absent
     keepdims: keep the reduced axes with size 1
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     return _call(302, (x,), out, (axis, keepdims))
 
@@ -4135,7 +4135,7 @@ def cumprod(x: A, axis: int = -1, *, out: Any | None = None) -> Any:
     x: f16 bf16 f32 f64 i64 bool i32
     out: f16 bf16 f32 f64 i64
     axis: negative from the end
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     return _call(303, (x,), out, (axis,))
 
@@ -4146,7 +4146,7 @@ def logcumsumexp(x: A, axis: int = -1, *, out: A | None = None) -> A:
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     axis: negative from the end
-    Why the bits are right: run-time certificate; multi-limb numbers decide the rest.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(304, (x,), out, (axis,))
     return result
