@@ -2376,9 +2376,12 @@ class Verify(Case):
             self.assertEqual((r.returncode, r.stderr), (0, ""))
             texts.append(path.read_text())
         self.assertEqual(*texts)
-        counts = collections.Counter(re.fullmatch(r"dot bits=1 (\S+) (\w+) \S+ seed=\d+.* -> [0-9a-f]{64}", line).group(1, 2)
-                                     for line in texts[0].splitlines())
-        self.assertEqual({f for f, _ in counts}, {f"{t},{t},{t}" for t in ("f16", "bf16", "f32", "f64")})
+        calls = [re.fullmatch(r"dot bits=1 (\w+),(\w+),(\w+) (\w+) \S+ seed=\d+.* -> [0-9a-f]{64}", line).groups()
+                 for line in texts[0].splitlines()]
+        formats = {"f16", "bf16", "f32", "f64"}
+        self.assertEqual({(x, y) for x, y, _, _ in calls}, {(t, t) for t in formats})
+        self.assertEqual({(x, out) for x, _, out, _ in calls}, {(t, u) for t in formats for u in formats})
+        counts = collections.Counter((x, kind) for x, _, _, kind in calls)
         self.assertEqual((len(counts), set(counts.values())), (4 * 11, {6}))
 
     def test_known_answers(self):
