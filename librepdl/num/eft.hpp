@@ -39,7 +39,7 @@ struct math<double> {
   };
   template <int Rows, int Columns>
   REPDL_HD static row look_up(const double (&table)[Rows][Columns], std::uint64_t at) {
-    return {table[at]};
+    return row{&table[at][0]};
   }
   REPDL_HD static bool every(bool of) { return of; }
 };
