@@ -1,4 +1,4 @@
-"""Functions of binary64 on a GPU beside a copy of the same bytes and PyTorch's: 2^26 elements, medians of 20, by turns.
+"""Functions, sums and rows of binary64 on a GPU beside a copy of the same bytes and PyTorch's: 2^26 elements, medians of 20, by turns.
 
     bench/cuda_functions.py LIBRARY [OPERATION...]
 
@@ -10,6 +10,7 @@ import sys
 import time
 
 import torch
+import torch.nn.functional as F
 
 lib = C.CDLL(sys.argv[1])
 cuda = torch.cuda.is_available()
@@ -48,13 +49,13 @@ def must(status):
 o = Options(size=C.sizeof(Options), device=Device(*where))
 ctx = C.c_void_p()
 must(lib.repdl_context_create(C.byref(o), C.byref(ctx)))
-shape = (C.c_int64 * 1)(n)
 keep = []
 
 
 def tensor(t):
-    d = Tensor(t.data_ptr(), Device(*where), 1, DType(2, 64, 1), shape, None, 0)
-    keep.append((t, d))
+    shape = (C.c_int64 * t.dim())(*t.shape)
+    d = Tensor(t.data_ptr(), Device(*where), t.dim(), DType(2, 64, 1), shape, None, 0)
+    keep.append((t, d, shape))
     return C.pointer(d)
 
 
@@ -91,7 +92,7 @@ def uniform(lo, hi):
     return torch.empty(n, dtype=torch.float64, device=dev).uniform_(lo, hi)
 
 
-out, theirs = torch.empty(n, dtype=torch.float64, device=dev), torch.empty(n, dtype=torch.float64, device=dev)
+copied = torch.empty(n, dtype=torch.float64, device=dev)
 sym, sym2, pos, px, py = uniform(-10, 10), uniform(-10, 10), uniform(0.01, 100), uniform(0.1, 10), uniform(-5, 5)
 small = uniform(-1, 1)
 cases = [("exp", (sym,), torch.exp, .3), ("log", (pos,), torch.log, .3), ("sin", (sym,), torch.sin, .3), ("cos", (sym,), torch.cos, None),
@@ -99,14 +100,24 @@ cases = [("exp", (sym,), torch.exp, .3), ("log", (pos,), torch.log, .3), ("sin",
          ("sigmoid", (sym,), torch.sigmoid, None), ("expm1", (sym,), torch.expm1, None), ("log1p", (small,), torch.log1p, None),
          ("log2", (pos,), torch.log2, None), ("exp2", (sym,), torch.exp2, None), ("hypot", (sym, sym2), torch.hypot, None),
          ("sqrt", (pos,), torch.sqrt, None), ("mul", (sym, sym2), torch.mul, None)]
-print(f"{'op':8} {'ms':>8} {'copy ms':>8} {'GB/s':>8} {'copy GB/s':>9} {'share':>6} {'needed':>6} {'torch ms':>8} {'t share':>7} {'t/ours':>6} {'last tier':>9} "
+for rows in (64, 4096, 2**16, 2**20):
+    x = sym.view(rows, -1)
+    weight, bias = pos[:x.shape[1]], sym2[:x.shape[1]]
+    cases += [(f"{name} {rows}x{x.shape[1]}", (x, *more), peer, None)
+              for name, more, peer in (("softmax", (), lambda x: torch.softmax(x, -1)), ("log_softmax", (), lambda x: torch.log_softmax(x, -1)),
+                                       ("layer_norm", (weight, bias), lambda x, w, b: F.layer_norm(x, x.shape[1:], w, b)))]
+cases.append(("sum", (sym,), torch.sum, None))
+print(f"{'op':24} {'ms':>8} {'copy ms':>8} {'GB/s':>8} {'copy GB/s':>9} {'share':>6} {'needed':>6} {'torch ms':>8} {'t share':>7} {'t/ours':>6} {'last tier':>9} "
       f"{'differ from torch':>17}")
 for name, ins, peer, need in cases:
-    if len(sys.argv) > 2 and name not in sys.argv[2:]:
+    op = name.split()[0]
+    if len(sys.argv) > 2 and op not in sys.argv[2:]:
         continue
     try:
-        p = prepared(name, ins, out)
-        runs = {"ours": lambda: must(lib.repdl_prepared_run(p)), "copy": lambda: theirs.copy_(ins[0]), "torch": lambda: peer(*ins, out=theirs)}
+        theirs = peer(*ins)
+        out = torch.empty_like(theirs)
+        p = prepared(op, ins, out)
+        runs = {"ours": lambda: must(lib.repdl_prepared_run(p)), "copy": lambda: copied.copy_(sym), "torch": lambda: peer(*ins)}
         for f in runs.values():
             for _ in range(3):
                 f()
@@ -122,9 +133,9 @@ for name, ins, peer, need in cases:
         if cuda:
             torch.cuda.synchronize()
         differ = int((out.view(torch.int64) != theirs.view(torch.int64)).sum())
-        bytes_ = 8 * n * (len(ins) + 1)
+        bytes_ = 8 * (sum(t.numel() for t in ins) + out.numel())
         rate, copy, peers = bytes_ / t["ours"], 16 * n / t["copy"], bytes_ / t["torch"]
-        print(f"{name:8} {t['ours']*1e3:8.3f} {t['copy']*1e3:8.3f} {rate*1e-9:8.0f} {copy*1e-9:9.0f} {rate/copy:6.3f} {need or '':>6} {t['torch']*1e3:8.3f} "
+        print(f"{name:24} {t['ours']*1e3:8.3f} {t['copy']*1e3:8.3f} {rate*1e-9:8.0f} {copy*1e-9:9.0f} {rate/copy:6.3f} {need or '':>6} {t['torch']*1e3:8.3f} "
               f"{peers/copy:7.3f} {t['torch']/t['ours']:6.3f} {tiers[3]:9} {differ:17}   ours {spread[0]:.3f} to {spread[1]:.3f} ms, tiers so far {list(tiers)}", flush=True)
     except Exception as e:
         print(name, "FAILED", e, flush=True)

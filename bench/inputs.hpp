@@ -24,6 +24,14 @@ inline std::vector<float> normal(std::int64_t n, std::uint64_t seed, float scale
   return v;
 }
 
+// The same numbers, with 53 bits.
+inline std::vector<double> normal_wide(std::int64_t n, std::uint64_t seed) {
+  const std::vector<float> high = normal(n, seed), low = normal(n, seed + 99);
+  std::vector<double> v(high.begin(), high.end());
+  for (std::size_t i = 0; i < v.size(); ++i) v[i] += static_cast<double>(low[i]) * 1e-9;
+  return v;
+}
+
 // Uniform on [lo, hi).
 template <class T = float>
 std::vector<T> uniform(std::int64_t n, std::uint64_t seed, T lo, T hi) {

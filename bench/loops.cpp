@@ -19,7 +19,8 @@
 namespace bench {
 namespace {
 
-elementwise_loop* find(std::span<const named_loop> table, std::string_view operation, bool wide = false) {
+[[maybe_unused]] elementwise_loop* find(std::span<const named_loop> table, std::string_view operation,
+                                        bool wide = false) {
   for (const named_loop& l : table) {
     if (l.operation == operation) return wide ? l.wide : l.loop;
   }

@@ -264,7 +264,7 @@ def drawing(rows, title):
 
 # ------------------------------------------------------------------------------------------------------- the summary
 
-# The operations whose mean stands for a peer; for other peers, all that are compared with it.
+# The operations whose mean stands for a peer; the others that are compared with it have a mean of their own.
 MEAN_OF = {"sleef": ("exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf", "pow")}
 
 
@@ -273,13 +273,14 @@ def summary(members):
     lowest one. Peers of one operation only need none."""
     for (peer, parameters, engine), rows in grouped([row for row in members if row.ratio],
                                                     lambda row: (row.peer, row.parameters, row.engine)).items():
-        if len({row.operation for row in rows}) < 2:
-            continue
-        lowest = min(rows, key=lambda row: row.ratio)
-        meant = [row for row in rows if row.operation in MEAN_OF.get(peer, (row.operation,))]
-        if meant:
+        named = [row for row in rows if row.operation in MEAN_OF.get(peer, ())]
+        others = [row for row in rows if row not in named]
+        for meant, of in ((named, ", ".join(row.operation for row in named)),
+                          (others, f"{len(others)} others" if named else str(len(others)))):
+            if len({row.operation for row in meant}) < 2:
+                continue
             mean = math.exp(statistics.fmean(math.log(row.ratio) for row in meant))
-            of = ", ".join(row.operation for row in meant) if peer in MEAN_OF else str(len(meant))
+            lowest = min(meant, key=lambda row: row.ratio)
             yield [peer, parameters, engine, three_digits(mean), of, three_digits(lowest.ratio), lowest.operation]
 
 
