@@ -54,7 +54,7 @@ class wide_rows {
       CHECK(run(*s.ctx, c) == want);
       const statistics decided = s.ctx->read_statistics();
       CHECK(decided.elements[0] + decided.elements[1] + decided.elements[2] + decided.elements[3] == count);
-      CHECK(decided.elements[1] == 0);
+      if (s.first > tier::binary64) CHECK(decided.elements[1] == 0);
       const layout from = layouts[words.below(6)], to = layouts[words.below(6)];
       const unsigned wanted = 1 | words.below(16) << 1;
       const std::vector<reference::array> got = run(*s.ctx, c, from, to, wanted, words.flip());

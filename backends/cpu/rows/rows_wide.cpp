@@ -6,8 +6,9 @@
 #include "backends/cpu/core/parallel.hpp"
 #include "backends/cpu/rows/rows_places.hpp"
 #include "librepdl/ops/rows/cross_entropy_binary64.hpp"
-#include "librepdl/ops/rows/norm_binary64.hpp"
+#include "librepdl/ops/rows/norm_quick.hpp"
 #include "librepdl/ops/rows/softmax_binary64.hpp"
+#include "librepdl/ops/rows/softmax_quick.hpp"
 
 namespace repdl::cpu {
 namespace {
@@ -70,9 +71,27 @@ num::wide_divisor divisor_of(const plan::row_plan& p) noexcept {
   return d;
 }
 
-template <class Rule>
+// An operation's quick rule, or one that is not there.
+struct no_quick_rule {
+  struct sums {};
+  struct numbers {};
+};
+template <ops::op_id Op>
+struct quick_or_none {
+  using rule = no_quick_rule;
+};
+template <ops::op_id Op>
+requires num::has_quick_rule<Op>
+struct quick_or_none<Op> {
+  using rule = num::quick_rule<Op>;
+};
+
+template <ops::op_id Op>
 class wide_rows {
+  using Rule = num::wide_rule<Op>;
   using sums = typename Rule::template late<arithmetic>;
+  using quick = typename quick_or_none<Op>::rule;
+  static constexpr bool has_quick = num::has_quick_rule<Op>;
   static constexpr int elements = num::elements_of<Rule>;
   static constexpr bool looks = Rule::look == num::row_look::greatest;
   static constexpr int first_result = Rule::per_element ? 1 : 0;
@@ -80,7 +99,12 @@ class wide_rows {
  public:
   wide_rows(const plan::row_plan& p, const dispatch::launch& launch, wide_part* parts,
             const num::wide_divisor* divisor) noexcept
-      : p_(p), launch_(launch), parts_(parts), divisor_(divisor) {}
+      : p_(p),
+        launch_(launch),
+        parts_(parts),
+        divisor_(divisor),
+        is_quick_(has_quick && launch.first_tier <= tier::binary64),
+        is_precise_(p.length > num::most_kept_terms) {}
 
   // Rows [begin, end) by one worker.
   void rows(range r, tally& count) const noexcept {
@@ -145,9 +169,12 @@ class wide_rows {
     wide_part whole = {};
     if (!what.fills) {
       by_all([&](int thread, range mine) { add(at, mine, given, parts_[thread]); });
-      sums s = taken<sums>(parts_[0]);
-      for (int t = 1; t < team; ++t) s.merge(taken<sums>(parts_[t]));
-      put(s, whole);
+      const auto merged = [&]<class Sums>() {
+        Sums s = taken<Sums>(parts_[0]);
+        for (int t = 1; t < team; ++t) s.merge(taken<Sums>(parts_[t]));
+        put(s, whole);
+      };
+      with_sums(merged);
     }
     if constexpr (Rule::per_element) {
       by_all([&](int thread, range mine) { writer(*this, at, given, what, whole).write(mine, counts[thread]); });
@@ -235,8 +262,33 @@ class wide_rows {
     if constexpr (Rule::has_sums) over<Rule::summed>(at, r, [&](auto... x) { s.add(x...); });
     return s;
   }
+  // f<the sums that a row begins with>(), if there are any.
+  template <class F>
+  void with_sums(const F& f) const noexcept {
+    if constexpr (has_quick) {
+      if (is_quick_) return f.template operator()<typename quick::sums>();
+    }
+    if (launch_.first_tier <= tier::double_double) f.template operator()<sums>();
+  }
   void add(const row_place& at, range r, const num::wide_row_given& given, wide_part& to) const noexcept {
-    if (launch_.first_tier <= tier::double_double) put(sums_of<sums>(at, r, given), to);
+    with_sums([&]<class Sums>() {
+      if constexpr (has_quick && std::is_same_v<Sums, typename quick::sums>) {
+        put(is_precise_ ? quick_sums_of<true>(at, r, given) : quick_sums_of<false>(at, r, given), to);
+      } else {
+        put(sums_of<Sums>(at, r, given), to);
+      }
+    });
+  }
+  template <bool Precise>
+  typename quick::sums quick_sums_of(const row_place& at, range r, const num::wide_row_given& given) const noexcept {
+    typename quick::sums s;
+    s.start(given);
+    if constexpr (!Rule::has_sums) return s;
+    over<Rule::summed>(at, r, [&](auto... x) {
+      const double all[] = {x...};
+      s.add(num::quick_term<quick, Precise>(given, all), all);
+    });
+    return s;
   }
   // Over rows [begin, end), by one worker.
   template <class A>
@@ -265,7 +317,20 @@ class wide_rows {
    public:
     writer(const wide_rows& rows, const row_place& at, const num::wide_row_given& given, const num::row_class64& what,
            const wide_part& of_row) noexcept
-        : rows_(rows), at_(at), given_(given), what_(what), sums_(taken<sums>(of_row)) {}
+        : rows_(rows), at_(at), given_(given), what_(what) {
+      if (what.fills) return;
+      if constexpr (has_quick) {
+        if (rows.is_quick_) {
+          const auto s = taken<typename quick::sums>(of_row);
+          quick_sums_ = s;
+          numbers_ =
+              rows.is_precise_ ? num::quick_numbers<quick, true>(given, s) : num::quick_numbers<quick, false>(given, s);
+          return;
+        }
+      }
+      sums_ = taken<sums>(of_row);
+      has_sums_ = true;
+    }
 
     // Those of elements.
     void write(range r, tally& count) noexcept {
@@ -294,7 +359,14 @@ class wide_rows {
       }
       num::decided64 v{0.0, false};
       const dispatch::launch& launch = rows_.launch_;
+      if constexpr (has_quick) {
+        if (rows_.is_quick_) v = quick_output(x, number);
+        count.add(tier::binary64, v.decided ? 1 : 0);
+        if (v.decided) return v.value;
+      }
       if (launch.first_tier <= tier::double_double) {
+        if (!has_sums_) sums_ = rows_.template sums_of<sums>(at_, {0, rows_.p_.length}, given_);
+        has_sums_ = true;
         v = Rule::template settle<arithmetic>(given_, sums_, x, number);
       }
       count.add(tier::double_double, v.decided ? 1 : 0);
@@ -315,11 +387,29 @@ class wide_rows {
       return v.value;
     }
 
+    num::decided64 quick_output(const double* x, int number) const noexcept requires has_quick {
+      if constexpr (Rule::per_element) {
+        if (number == 0) {
+          if (!numbers_.is_known) return {0.0, false};
+          const auto element = [&]<bool Precise>() {
+            return num::quick_element<quick, Precise>(numbers_, num::quick_term<quick, Precise>(given_, x), x);
+          };
+          const num::decided64 v = element.template operator()<false>();
+          return v.decided || !rows_.is_precise_ ? v : element.template operator()<true>();
+        }
+      }
+      if constexpr (Rule::results != 0) return quick::result(given_, numbers_, quick_sums_, number);
+      return {0.0, false};
+    }
+
     const wide_rows& rows_;
     const row_place& at_;
     const num::wide_row_given& given_;
     const num::row_class64& what_;
-    const sums sums_;
+    typename quick::sums quick_sums_{};
+    typename quick::numbers numbers_{};
+    sums sums_{};
+    bool has_sums_ = false;
     late_sums<Rule> late_;
   };
 
@@ -327,6 +417,8 @@ class wide_rows {
   const dispatch::launch& launch_;
   wide_part* parts_;
   const num::wide_divisor* divisor_;  // of losses
+  const bool is_quick_;
+  const bool is_precise_;
 };
 
 class wide_work final : public planned<const plan::row_plan&> {
@@ -344,10 +436,11 @@ class wide_work final : public planned<const plan::row_plan&> {
     auto* const parts = static_cast<wide_part*>(workspace);
     auto* const counts = reinterpret_cast<tally*>(parts + threads_);
     std::fill_n(counts, threads_, tally{});
-    with_rule([&]<class Rule>() {
+    with_rule([&]<class Op>() {
+      using Rule = num::wide_rule<Op::id>;
       num::wide_divisor divisor;
       if constexpr (Rule::inputs.target >= 0) divisor = divisor_of<Rule>(p);
-      const wide_rows<Rule> all(p, s.launch, parts, &divisor);
+      const wide_rows<Op::id> all(p, s.launch, parts, &divisor);
       if constexpr (num::is_loss<Rule>) {
         if (p.reduction != repdl::reduction::none) return all.total(threads_, counts[0]);
       }
@@ -365,7 +458,7 @@ class wide_work final : public planned<const plan::row_plan&> {
   template <class F>
   void with_rule(const F& f) const {
     ops::for_row_operation(p.op, [&]<class Op>() {
-      if constexpr (num::has_wide_rule<Op::id>) f.template operator()<num::wide_rule<Op::id>>();
+      if constexpr (num::has_wide_rule<Op::id>) f.template operator()<Op>();
     });
   }
 

@@ -1,12 +1,12 @@
-// Rows of binary64 (librepdl/ops/rows/wide_rule.hpp): a block has a row, and goes on with it until it is done: wide numbers, balls of 256
+// Rows of binary64 (librepdl/ops/rows/wide_rule.hpp), those that the quick tier listed, if there is one: a block has a row, and goes on with it until it is done: wide numbers, balls of 256
 // bits, balls of 512, or exact sums. What a level leaves undecided is told by asking it again, so that nothing is listed.
 // Means and sums of losses: a launch for each level, of which the last block to be done adds up what the others found.
 #include <algorithm>
 
-#include "backends/cuda/rows/rows_chunks.cuh"
+#include "backends/cuda/rows/rows_wide.cuh"
 #include "librepdl/ops/rows/cross_entropy_binary64.hpp"
 #include "librepdl/ops/rows/norm_binary64.hpp"
-#include "librepdl/ops/rows/softmax_binary64.hpp"
+#include "librepdl/ops/rows/softmax_quick.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -23,100 +23,16 @@ template <op_id Op>
 inline constexpr std::size_t wide_bytes = std::max({sizeof(wide_sums<Op, 0>), sizeof(wide_sums<Op, 1>),
                                                     sizeof(wide_sums<Op, 2>)});
 
-// Of a loss over all rows; zero before every call.
-struct wide_status {
-  unsigned blocks_done[3];  // of each level
-  unsigned is_decided;
-};
-struct wide_geometry : row_geometry {
-  const double* former[2];     // where former statistics are; null: there are none
-  num::wide_divisor* divisor;  // of losses
-  wide_status* total;          // null: the call has a result for each row
-};
-
-__host__ __device__ bool runs(const row_geometry& g, int level) {
-  return (g.levels >> static_cast<unsigned>(level) & 1u) != 0;
-}
-__device__ double wide_max_or_nan(double a, double b) { return a != a || a > b ? a : b; }
-
-// A row in the operands.
+// The greatest element, by a block.
 template <op_id Op>
-struct wide_row {
-  using rule = num::wide_rule<Op>;
-  static constexpr int elements = num::elements_of<rule>;
-  static constexpr bool per_element = rule::per_element;
-  static constexpr int first_result = per_element ? 1 : 0;
-
-  row_index index;
-  const double* x[elements];
-  num::wide_row_given given;
-
-  __device__ wide_row(const wide_geometry& to, std::int64_t row)
-      : index(to, row), given{to.length, to.eps, to.momentum, to.biased} {
-    for_each_of<elements>([&]<int K>() { x[K] = static_cast<const double*>(to.x[K]) + row_offset<K>(to, index); });
-    if constexpr (rule::inputs.g >= 0) given.g = static_cast<const double*>(to.row_g)[row_offset<g_place>(to, index)];
-    if constexpr (rule::look == num::row_look::given) {
-      given.top = static_cast<const double*>(static_cast<const void*>(to.row_top))[row_offset<top_place>(to, index)];
-    } else if constexpr (rule::look == num::row_look::first) {
-      given.top = to.length == 0 ? 0 : value<0>(to, 0);
-    }
-    for_each_of<num::formers_of<rule>>(
-        [&]<int K>() { given.former[K] = to.former[K][row_offset<former_place + K>(to, index)]; });
-    if constexpr (rule::inputs.target >= 0) {
-      given.divisor = to.divisor;
-      if (to.target == nullptr) return;
-      given.target = to.target[row_offset<target_place>(to, index)];
-      given.is_ignored = given.target == to.ignore_index;
-      if (!given.has_target()) return;
-      given.at_target = value<0>(to, given.target);
-      given.weight = value<1>(to, given.target);
-    }
-  }
-  // The greatest element, by a block.
-  __device__ void look(const row_geometry& to, std::byte* scratch) {
-    double top = -num::infinity;
-    for (std::int64_t j = threadIdx.x; j < to.length; j += threads) top = wide_max_or_nan(top, value<0>(to, j));
-    __syncwarp();
-    over_block<threads>(top, scratch, [](double& a, double b) { a = wide_max_or_nan(a, b); });
-    given.top = top;
-  }
-  // Outputs are numbered: those of elements, if there are any, then those of the row.
-  __device__ static std::int64_t outputs(const row_geometry& to) {
-    return (per_element ? to.length : 0) + rule::results;
-  }
-  // The output that it is one of, of all the elements' or of the row's.
-  __device__ static int output_of(const row_geometry& to, std::int64_t j) {
-    return !per_element ? static_cast<int>(j) : j < to.length ? 0 : static_cast<int>(j - to.length) + 1;
-  }
-  template <int K>
-  __device__ double value(const row_geometry& to, std::int64_t j) const {
-    if constexpr (K >= rule::required) {
-      constexpr double absent = static_cast<double>(rule::absent[K]);
-      if (to.x[K] == nullptr) return absent;
-    }
-    return x[K][element_offset<K>(to, j)];
-  }
-  // Whether there is such an output.
-  __device__ bool wants(const row_geometry& to, std::int64_t j) const {
-    bool is = output_of(to, j) < first_result;
-    for_each_of<rule::results>(
-        [&]<int K>() { is = is || (output_of(to, j) == first_result + K && to.out[first_result + K] != nullptr); });
-    return is;
-  }
-  __device__ void set(const row_geometry& to, std::int64_t j, double v) const {
-    const int what = output_of(to, j);
-    if constexpr (per_element) {
-      if (what == 0) {
-        static_cast<double*>(to.out[0])[row_offset<out_place>(to, index) + element_offset<out_place>(to, j)] = v;
-        return;
-      }
-    }
-    for_each_of<rule::results>([&]<int K>() {
-      constexpr int output = first_result + K;
-      if (what == output) static_cast<double*>(to.out[output])[row_offset<out_place + output>(to, index)] = v;
-    });
-  }
-};
+__device__ void look(wide_row<Op>& row, const row_geometry& to, std::byte* scratch) {
+  double top = -num::infinity;
+  for (std::int64_t j = threadIdx.x; j < to.length; j += threads)
+    top = wide_max_or_nan(top, row.template value<0>(to, j));
+  __syncwarp();
+  over_block<threads>(top, scratch, [](double& a, double b) { a = wide_max_or_nan(a, b); });
+  row.given.top = top;
+}
 
 // The sums of a row in an arithmetic, by a block.
 template <op_id Op, int Level>
@@ -196,9 +112,13 @@ __global__ void __launch_bounds__(threads) wide_kernel(const __grid_constant__ w
   std::int64_t proved = 0;
   std::int64_t decided[2] = {};
   std::int64_t undecided = 0;
-  for (std::int64_t r = blockIdx.x; r < g.rows; r += gridDim.x) {
+  std::int64_t quickly = 0;  // what the quick tier decided of rows in its list, and what is decided again
+  const bool is_listed = g.quick.team != 0;
+  const std::int64_t rows = is_listed ? *g.quick.count : g.rows;
+  for (std::int64_t i = blockIdx.x; i < rows; i += gridDim.x) {
+    const std::int64_t r = is_listed ? g.quick.rows[i] : i;
     wide_row<Op> row(g, r);
-    if constexpr (rule::look == num::row_look::greatest) row.look(g, scratch);
+    if constexpr (rule::look == num::row_look::greatest) look(row, g, scratch);
     const num::row_class64 what = rule::classify(row.given);
     if (what.fills || g.levels == 0) {
       for (std::int64_t j = threadIdx.x; j < wide_row<Op>::outputs(g); j += threads) {
@@ -211,6 +131,8 @@ __global__ void __launch_bounds__(threads) wide_kernel(const __grid_constant__ w
       settle_from<Op, 0>(g, row, scratch, tally, [](const double*, int) { return false; });
       for (int k = 0; k < 2; ++k) decided[k] += tally.decided[k];
       undecided += tally.left;
+      if (is_listed) quickly -= tally.decided[0] + tally.decided[1] + tally.left;
+      if (is_listed && threadIdx.x == 0) quickly += g.quick.left[r];
     }
     __syncthreads();
   }
@@ -218,10 +140,12 @@ __global__ void __launch_bounds__(threads) wide_kernel(const __grid_constant__ w
   for (int distance = 16; distance >= 1; distance /= 2) {
     proved += from_lane(proved, distance);
     undecided += from_lane(undecided, distance);
+    quickly += from_lane(quickly, distance);
     for (std::int64_t& d : decided) d += from_lane(d, distance);
   }
   if (lane_of_thread() != 0) return;
   count_elements(counters, tier::proved, proved);
+  count_elements(counters, tier::binary64, quickly);
   count_elements(counters, tier::double_double, decided[0]);
   count_elements(counters, tier::exact, decided[1]);
   if (undecided != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(undecided));
@@ -259,7 +183,7 @@ template <op_id Op, int Level>
 __device__ __noinline__ void add_wide_row(wide_total<Op, Level>& total, const wide_geometry& g, std::int64_t r,
                                           std::byte* scratch) {
   wide_row<Op> row(g, r);
-  row.look(g, scratch);
+  look(row, g, scratch);
   const num::row_class64 what = num::wide_rule<Op>::classify(row.given);
   if (what.fills) {  // the whole block
     if (threadIdx.x == 0) total.add_special(what.value);
@@ -319,6 +243,7 @@ class wide_work final : public planned {
         g_.levels = cut.levels;
         for (int k = 0; k < 2; ++k) g_.former[k] = static_cast<const double*>(cut.former[k]);
         if constexpr (num::wide_rule<Op::id>::inputs.target >= 0) space.take(g_.divisor, 1);
+        if (num::has_quick_rule<Op::id> && j.first_tier <= tier::binary64) take_quick_workspace(g_, j, space);
         if constexpr (num::is_loss<num::wide_rule<Op::id>>) {
           if (!g_.is_total) return;
           space.take(g_.total, 1);
@@ -352,6 +277,7 @@ class wide_work final : public planned {
       return;
     }
     if (g_.rows == 0) return;
+    if (g_.quick.team != 0) run_quick_rows(g_, j);
     const unsigned blocks = grid_for(j.device, g_.rows, 16);
     ops::for_row_operation(g_.op, [&]<class Op>() {
       if constexpr (num::has_wide_rule<Op::id>) {
