@@ -209,6 +209,9 @@ const row rows[] = {
      }},
     {"erf_backward", 2, [](const ball* x, const double*) { return x[0] * bell(x[1]); }},
     {"erfc_backward", 2, [](const ball* x, const double*) { return -x[0] * bell(x[1]); }},
+    {"erfinv_backward", 2, [](const ball* x, const double*) { return x[0] * sqrt(pi) * one_half * exp(x[1] * x[1]); }},
+    {"ndtri_backward", 2,
+     [](const ball* x, const double*) { return x[0] * sqrt(two * pi) * exp(x[1] * x[1] * one_half); }},
     {"silu_backward", 2, [](const ball* x, const double*) { return x[0] * silu_slope(x[1]); }},
     {"mish_backward", 2,
      [](const ball* x, const double*) {

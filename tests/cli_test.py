@@ -881,6 +881,8 @@ class Elementwise(Case):
             check("atanh_backward", (g, inside), lambda g, x: g / (1 - x * x))
             check("erf_backward", (g, x), lambda g, x: 2 * g / pi.sqrt() * (-x * x).exp())
             check("erfc_backward", (g, x), lambda g, x: -2 * g / pi.sqrt() * (-x * x).exp())
+            check("erfinv_backward", (g, x), lambda g, y: g * pi.sqrt() / 2 * (y * y).exp())
+            check("ndtri_backward", (g, x), lambda g, y: g * (2 * pi).sqrt() * (y * y / 2).exp())
             check("pow_backward_x", (g, positive, y), lambda g, x, y: g * y * ((y - 1) * x.ln()).exp())
             check("pow_backward_y", (g, positive, y), lambda g, x, y: g * (y * x.ln()).exp() * x.ln())
             for scalar in (0.7, -2.3, 1 / 3, 2.0 ** -30, 1 + 2.0 ** -52):  # the scalar is the double that it is
@@ -1463,7 +1465,7 @@ class Structured(Case):
 
     def test_multinomial(self):
         r = random.Random(48)
-        for t in ("f16", "bf16", "f32"):
+        for t in ("f16", "bf16", "f32", "f64"):
             rows, n = 3, 23
             x = [r.randrange(infinity(t)) if i % 4 else r.choice((0, 1, infinity(t) - 1)) for i in range(rows * n)]
             weights = [value(v, t) for v in x]
@@ -1476,7 +1478,8 @@ class Structured(Case):
                     w = weights[row * n:(row + 1) * n]
                     for j in range(samples):
                         drawn.append(next(i for i in range(n) if sum(w[:i + 1]) * 2**64 > word(row * samples + j) * sum(w)))
-                    keys = sorted((float(-F((decimal.Decimal(word(row * n + i) + 1) / 2**64).ln()) / w[i]), i) for i in range(n) if w[i])
+                    keys = sorted((rounded(-F((decimal.Decimal(word(row * n + i) + 1) / 2**64).ln()) / w[i], "f64"), i)
+                                  for i in range(n) if w[i])
                     kept += [i for _, i in keys[:samples]]
                 common = ["--attr", "num_samples=%d" % samples, "--attr", "seed=7", "--attr", "stream=3"]
                 self.check("multinomial", [(x, [rows, n], t)], ("i64", (rows, samples), drawn), "--attr", "replacement=true", *common)

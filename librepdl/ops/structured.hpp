@@ -431,7 +431,7 @@ struct multinomial : operation<op_id::multinomial> {
   static constexpr std::string_view formula =
       "the first i with C_i 2^64 > W C_n, C_i = x_0 + ... + x_i; without replacement the least -ln u_i / x_i";
   using attrs = multinomial_attrs;
-  static constexpr operand in[] = {of(domain::weights, {"x", NARROW})};
+  static constexpr operand in[] = {of(domain::weights, {"x", FLOATS})};
   static constexpr operand out[] = {{"out", I64}};
 };
 struct dropout : of_x<op_id::dropout, dropout_attrs, STATES> {

@@ -384,7 +384,7 @@ struct draw_plan {
   std::uint64_t seed, stream;
   bool replacement;
   std::int64_t rows, n, samples;
-  dtype type;  // f16, bf16, f32
+  dtype type;
   const void* in;
   std::int64_t in_row, in_stride;
   std::int64_t* out;

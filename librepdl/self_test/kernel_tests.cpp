@@ -223,9 +223,13 @@ std::vector<group> dot_calls(dtype type) {
   return all;
 }
 
+// Sums that have results of any floating-point format.
+bool gives_other_format(const op_info& op, dtype in) {
+  return op.family == "reduce" && ops::is_floating(in) && has(op.attrs, "dtype");
+}
 // With results of the format that the subject says.
 std::vector<group> in_other_format(std::vector<group> all, const subject& what) {
-  const bool is_other = ops::is_floating(what.in) && what.out != what.in && has(info_of(what.op).attrs, "dtype");
+  const bool is_other = what.out != what.in && gives_other_format(info_of(what.op), what.in);
   for (group& g : all) {
     for (test_call& c : g) {
       if (is_other) c.attrs.push_back({"dtype", name_of(what.out)});
@@ -507,7 +511,7 @@ std::vector<group> random_calls(const subject& what) {
   const bool drops = !op.in.empty(), late = samples::record_of(what.op).proof == ops::proof_kind::multi_limb,
              selects = samples::record_of(what.op).proof == ops::proof_kind::select;
   test_call c{what.op, {}, layout::contiguous};
-  if (drops) c.in = {{shape, layout::contiguous}};
+  if (drops) c.in = {{shape, layout::contiguous, what.in}};
   for (const attribute_text& a : attribute_texts{{"seed", "81985529216486895"},
                                                  {"stream", "7"},
                                                  {"n", "2111"},
@@ -1125,6 +1129,8 @@ std::vector<subject> kernel_test_subjects() {
       if (op.family == "reduce" || op.family == "scan") {  // what the result is follows
         const std::vector<const_tensor_view> one(op.in.size(), {anywhere(), from, {1}});
         all.push_back({id, from, infer(op, one, {})[0].type});
+        // All other formats have one kernel.
+        if (gives_other_format(op, from)) all.push_back({id, from, from == dtype::f64 ? dtype::f32 : dtype::f64});
         continue;
       }
       for (const dtype to : op.out[0].types) {

@@ -22,32 +22,32 @@ __all__ = [
     "copysign", "copysign_backward", "cos", "cos_backward", "cosh", "cosh_backward", "cospi", "cross_entropy",
     "cross_entropy_backward", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "cumprod",
     "cumsum", "digamma", "div", "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu", "elu_backward",
-    "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "erfcinv", "erfinv", "exp",
-    "exp10", "exp10m1", "exp2", "exp2_backward", "exp2m1", "expit", "expm1", "expm1_backward", "fabs", "fix",
-    "floor", "floor_divide", "fma", "fmax", "fmax_backward_x", "fmax_backward_y", "fmin", "fmin_backward_x",
-    "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "frexp", "geglu", "geglu_backward_a", "gelu",
-    "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b", "greater", "greater_equal",
-    "group_norm", "group_norm_backward", "group_norm_weight_backward", "hardshrink", "hardshrink_backward",
-    "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh", "hardtanh_backward",
-    "heaviside", "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "i0", "i0e", "i1", "i1e",
-    "index_add", "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss", "l1_loss_backward",
-    "layer_norm", "layer_norm_backward", "layer_norm_weight_backward", "ldexp", "leaky_relu", "leaky_relu_backward",
-    "lerp", "lerp_backward_weight", "lerp_backward_x", "lerp_scalar", "lerp_scalar_backward_x", "less",
-    "less_equal", "lgamma", "linspace", "log", "log10", "log10_backward", "log10p1", "log1p", "log1p_backward",
-    "log2", "log2_backward", "log2p1", "log_backward", "log_expit", "log_ndtr", "log_sigmoid",
-    "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp", "logaddexp2", "logaddexp2_backward",
-    "logaddexp_backward", "logcumsumexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logit",
-    "logit_backward", "logsumexp", "logsumexp_backward", "masked_fill", "matmul", "max", "max_pool2d",
-    "max_pool2d_backward", "max_pool2d_with_indices", "maximum", "maximum_backward", "mean", "min", "minimum",
-    "minimum_backward", "mish", "mish_backward", "mod", "mse_loss", "mse_loss_backward", "mul", "multiply",
-    "nan_to_num", "ndtr", "ndtri", "neg", "negative", "nextafter", "nll_loss", "nll_loss_backward", "not_equal",
-    "pow", "pow_backward_x", "pow_backward_y", "pow_scalar", "pow_scalar_backward", "power", "prelu",
-    "prelu_backward", "prelu_weight_backward", "prod", "reciprocal", "reciprocal_backward", "reglu",
-    "reglu_backward_a", "relu", "relu6", "relu6_backward", "relu_backward", "remainder", "remainder_backward_y",
-    "rint", "rms_norm", "rms_norm_backward", "rms_norm_weight_backward", "round", "rsqrt", "rsqrt_backward",
-    "scalar_pow", "scalar_pow_backward", "scatter_add", "selu", "selu_backward", "sgd", "sigmoid",
-    "sigmoid_backward", "sign", "signbit", "silu", "silu_backward", "sin", "sin_backward", "sinc", "sinh",
-    "sinh_backward", "sinpi", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss",
+    "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "erfcinv", "erfinv",
+    "erfinv_backward", "exp", "exp10", "exp10m1", "exp2", "exp2_backward", "exp2m1", "expit", "expm1",
+    "expm1_backward", "fabs", "fix", "floor", "floor_divide", "fma", "fmax", "fmax_backward_x", "fmax_backward_y",
+    "fmin", "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "frexp", "geglu",
+    "geglu_backward_a", "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b",
+    "greater", "greater_equal", "group_norm", "group_norm_backward", "group_norm_weight_backward", "hardshrink",
+    "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh",
+    "hardtanh_backward", "heaviside", "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "i0", "i0e",
+    "i1", "i1e", "index_add", "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss",
+    "l1_loss_backward", "layer_norm", "layer_norm_backward", "layer_norm_weight_backward", "ldexp", "leaky_relu",
+    "leaky_relu_backward", "lerp", "lerp_backward_weight", "lerp_backward_x", "lerp_scalar",
+    "lerp_scalar_backward_x", "less", "less_equal", "lgamma", "linspace", "log", "log10", "log10_backward",
+    "log10p1", "log1p", "log1p_backward", "log2", "log2_backward", "log2p1", "log_backward", "log_expit",
+    "log_ndtr", "log_sigmoid", "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp",
+    "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logcumsumexp", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward", "masked_fill",
+    "matmul", "max", "max_pool2d", "max_pool2d_backward", "max_pool2d_with_indices", "maximum", "maximum_backward",
+    "mean", "min", "minimum", "minimum_backward", "mish", "mish_backward", "mod", "mse_loss", "mse_loss_backward",
+    "mul", "multiply", "nan_to_num", "ndtr", "ndtri", "ndtri_backward", "neg", "negative", "nextafter", "nll_loss",
+    "nll_loss_backward", "not_equal", "pow", "pow_backward_x", "pow_backward_y", "pow_scalar",
+    "pow_scalar_backward", "power", "prelu", "prelu_backward", "prelu_weight_backward", "prod", "reciprocal",
+    "reciprocal_backward", "reglu", "reglu_backward_a", "relu", "relu6", "relu6_backward", "relu_backward",
+    "remainder", "remainder_backward_y", "rint", "rms_norm", "rms_norm_backward", "rms_norm_weight_backward",
+    "round", "rsqrt", "rsqrt_backward", "scalar_pow", "scalar_pow_backward", "scatter_add", "selu", "selu_backward",
+    "sgd", "sigmoid", "sigmoid_backward", "sign", "signbit", "silu", "silu_backward", "sin", "sin_backward", "sinc",
+    "sinh", "sinh_backward", "sinpi", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss",
     "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward", "softshrink",
     "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "std", "stddev",
     "sub", "subtract", "sum", "sum_squares", "swiglu", "swiglu_backward_a", "tan", "tan_backward", "tanh",
@@ -84,10 +84,10 @@ ORDER = (
     "sinh", "cosh", "asinh", "acosh", "atanh", "cbrt", "exp10", "exp2m1", "exp10m1", "log2p1", "log10p1", "sinpi",
     "cospi", "tanpi", "sinc", "ndtr", "tan_backward", "asin_backward", "acos_backward", "atan_backward",
     "sinh_backward", "cosh_backward", "asinh_backward", "acosh_backward", "atanh_backward", "lgamma", "tgamma",
-    "digamma", "i0", "i0e", "i1", "i1e", "log_ndtr", "erfcinv", "ndtri", "convert", "sum", "mean", "max", "min",
-    "argmax", "argmin", "dot", "matmul", "uniform", "permutation", "conv2d", "conv2d_grad_input",
-    "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d", "max_pool2d_backward", "avg_pool2d",
-    "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp", "cross_entropy", "softmax_backward",
+    "digamma", "i0", "i0e", "i1", "i1e", "log_ndtr", "erfcinv", "ndtri", "erfinv_backward", "ndtri_backward",
+    "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul", "uniform", "permutation", "conv2d",
+    "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d", "max_pool2d_backward",
+    "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp", "cross_entropy", "softmax_backward",
     "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward", "sgd", "adamw", "normal", "bernoulli",
     "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
     "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "soft_margin_loss",
@@ -2758,6 +2758,32 @@ def ndtri(x: A, /, *, out: A | None = None) -> A:
     return result
 
 
+def erfinv_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """g * sqrt(pi) / 2 * e^(y^2), rounded once.
+
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
+    """
+    result: A = _call(208, (g, y), out, None)
+    return result
+
+
+def ndtri_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
+    """g * sqrt(2 pi) * e^(y^2 / 2), rounded once.
+
+    g: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
+    """
+    result: A = _call(209, (g, y), out, None)
+    return result
+
+
 def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = None) -> Any:
     """as bool x != 0; as an integer x truncated, NaN 0, and saturated; as a floating-point number x, rounded once.
 
@@ -2767,7 +2793,7 @@ def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = Non
     saturate: to f8: beyond the largest number is the largest number
     Why the bits are right: IEEE 754 operation.
     """
-    return _call(208, (x,), out, (dtype, saturate))
+    return _call(210, (x,), out, (dtype, saturate))
 
 
 astype = convert
@@ -2783,7 +2809,7 @@ def sum(x: A, axis: Ints | None = None, keepdims: bool = False, dtype: DType | N
     dtype: the result's format; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(209, (x,), out, (axis, keepdims, dtype))
+    return _call(211, (x,), out, (axis, keepdims, dtype))
 
 
 def mean(x: A, axis: Ints | None = None, keepdims: bool = False, dtype: DType | None = None, *, out: Any | None = None) -> Any:
@@ -2796,7 +2822,7 @@ def mean(x: A, axis: Ints | None = None, keepdims: bool = False, dtype: DType | 
     dtype: the result's format; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(210, (x,), out, (axis, keepdims, dtype))
+    return _call(212, (x,), out, (axis, keepdims, dtype))
 
 
 def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
@@ -2808,7 +2834,7 @@ def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(211, (x,), out, (axis, keepdims))
+    result: A = _call(213, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2824,7 +2850,7 @@ def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(212, (x,), out, (axis, keepdims))
+    result: A = _call(214, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2840,7 +2866,7 @@ def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(213, (x,), out, (axis, keepdims))
+    return _call(215, (x,), out, (axis, keepdims))
 
 
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -2852,7 +2878,7 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(214, (x,), out, (axis, keepdims))
+    return _call(216, (x,), out, (axis, keepdims))
 
 
 def dot(x: A, y: A, dtype: DType | None = None, *, out: Any | None = None) -> Any:
@@ -2864,7 +2890,7 @@ def dot(x: A, y: A, dtype: DType | None = None, *, out: Any | None = None) -> An
     dtype: the result's format; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(215, (x, y), out, (dtype,))
+    return _call(217, (x, y), out, (dtype,))
 
 
 def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpose_b: bool = False,
@@ -2882,7 +2908,7 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
     beta: a factor of the bias, likewise
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(216, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta))
+    result: A = _call(218, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta))
     return result
 
 
@@ -2901,7 +2927,7 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(219, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    result: A = _call(221, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
     return result
 
 
@@ -2920,7 +2946,7 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(220, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    result: A = _call(222, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
     return result
 
 
@@ -2939,7 +2965,7 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
     kernel: the kernel's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(221, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    result: A = _call(223, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
     return result
 
 
@@ -2950,7 +2976,7 @@ def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     grad_bias: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(222, (g,), out, None)
+    result: A = _call(224, (g,), out, None)
     return result
 
 
@@ -2967,7 +2993,7 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(223, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
+    result: A = _call(225, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
@@ -2985,7 +3011,7 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(224, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
+    result: A = _call(226, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
@@ -3003,7 +3029,7 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     divisor_override: divide by this number, not 0 and of magnitude below 2^31; 0: by the count
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(225, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
+    result: A = _call(227, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
     return result
 
 
@@ -3022,7 +3048,7 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(226, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
+    result: A = _call(228, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
     return result
 
 
@@ -3034,7 +3060,7 @@ def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(227, (x,), out, (axis,))
+    result: A = _call(229, (x,), out, (axis,))
     return result
 
 
@@ -3046,7 +3072,7 @@ def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(228, (x,), out, (axis,))
+    result: A = _call(230, (x,), out, (axis,))
     return result
 
 
@@ -3059,7 +3085,7 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(229, (x,), out, (axis, keepdims))
+    result: A = _call(231, (x,), out, (axis, keepdims))
     return result
 
 
@@ -3077,7 +3103,7 @@ def cross_entropy(logits: A, targets: Any, weight: A | None = None, axis: int | 
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(230, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
+    result: A = _call(232, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -3090,7 +3116,7 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(231, (g, y), out, (axis,))
+    result: A = _call(233, (g, y), out, (axis,))
     return result
 
 
@@ -3103,7 +3129,7 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
     axis: negative from the end
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(232, (g, y), out, (axis,))
+    result: A = _call(234, (g, y), out, (axis,))
     return result
 
 
@@ -3117,7 +3143,7 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(233, (g, x), out, (axis, keepdims))
+    result: A = _call(235, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -3136,7 +3162,7 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, weight: A | None = Non
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(234, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
+    result: A = _call(236, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -3157,7 +3183,7 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
     first_step: the optional state is written and not read
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(235, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
+    _core.call_grouped(237, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
 
 
 def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any], second_moment: Sequence[Any], *,
@@ -3178,7 +3204,7 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
     Updated in place: param, first_moment, second_moment.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(236, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
+    _core.call_grouped(238, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
 
 
 def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
@@ -3190,7 +3216,7 @@ def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(242, (x, t), out, (reduction,))
+    result: A = _call(244, (x, t), out, (reduction,))
     return result
 
 
@@ -3203,7 +3229,7 @@ def l1_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(243, (x, t), out, (reduction,))
+    result: A = _call(245, (x, t), out, (reduction,))
     return result
 
 
@@ -3217,7 +3243,7 @@ def smooth_l1_loss(x: A, t: A, reduction: str = "mean", beta: float = 1.0, *, ou
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(244, (x, t), out, (reduction, beta))
+    result: A = _call(246, (x, t), out, (reduction, beta))
     return result
 
 
@@ -3231,7 +3257,7 @@ def huber_loss(x: A, t: A, reduction: str = "mean", delta: float = 1.0, *, out: 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(245, (x, t), out, (reduction, delta))
+    result: A = _call(247, (x, t), out, (reduction, delta))
     return result
 
 
@@ -3245,7 +3271,7 @@ def mse_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(246, (g, x, t), out, (reduction,))
+    result: A = _call(248, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3259,7 +3285,7 @@ def l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(247, (g, x, t), out, (reduction,))
+    result: A = _call(249, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3274,7 +3300,7 @@ def smooth_l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", beta: flo
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(248, (g, x, t), out, (reduction, beta))
+    result: A = _call(250, (g, x, t), out, (reduction, beta))
     return result
 
 
@@ -3289,7 +3315,7 @@ def huber_loss_backward(g: A, x: A, t: A, reduction: str = "mean", delta: float 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(249, (g, x, t), out, (reduction, delta))
+    result: A = _call(251, (g, x, t), out, (reduction, delta))
     return result
 
 
@@ -3302,7 +3328,7 @@ def soft_margin_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(250, (x, t), out, (reduction,))
+    result: A = _call(252, (x, t), out, (reduction,))
     return result
 
 
@@ -3316,7 +3342,7 @@ def soft_margin_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(251, (g, x, t), out, (reduction,))
+    result: A = _call(253, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3332,7 +3358,7 @@ def binary_cross_entropy_with_logits(x: A, t: A, weight: A | None = None, pos_we
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(252, (x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(254, (x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -3349,7 +3375,7 @@ def binary_cross_entropy_with_logits_backward(g: A, x: A, t: A, weight: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(253, (g, x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(255, (g, x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -3363,7 +3389,7 @@ def binary_cross_entropy(x: A, t: A, weight: A | None = None, reduction: str = "
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(254, (x, t, weight), out, (reduction,))
+    result: A = _call(256, (x, t, weight), out, (reduction,))
     return result
 
 
@@ -3379,7 +3405,7 @@ def binary_cross_entropy_backward(g: A, x: A, t: A, weight: A | None = None, red
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(255, (g, x, t, weight), out, (reduction,))
+    result: A = _call(257, (g, x, t, weight), out, (reduction,))
     return result
 
 
@@ -3393,7 +3419,7 @@ def kl_div(x: A, t: A, reduction: str = "mean", log_target: bool = False, *, out
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(256, (x, t), out, (reduction, log_target))
+    result: A = _call(258, (x, t), out, (reduction, log_target))
     return result
 
 
@@ -3408,7 +3434,7 @@ def kl_div_backward(g: A, x: A, t: A, reduction: str = "mean", log_target: bool 
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(257, (g, x, t), out, (reduction, log_target))
+    result: A = _call(259, (g, x, t), out, (reduction, log_target))
     return result
 
 
@@ -3422,7 +3448,7 @@ def prelu_weight_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool =
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(258, (g, x), out, (axis, keepdims))
+    result: A = _call(260, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -3447,7 +3473,7 @@ def layer_norm(x: A, weight: A | None = None, bias: A | None = None, axis: Ints 
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(259, (x, weight, bias), out, (axis, eps), None, statistics)
+    return _call(261, (x, weight, bias), out, (axis, eps), None, statistics)
 
 
 @overload
@@ -3470,7 +3496,7 @@ def rms_norm(x: A, eps: float, weight: A | None = None, axis: Ints = -1, *, out:
     statistics: return rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(260, (x, weight), out, (axis, eps), None, statistics)
+    return _call(262, (x, weight), out, (axis, eps), None, statistics)
 
 
 @overload
@@ -3494,7 +3520,7 @@ def group_norm(x: A, weight: A | None = None, bias: A | None = None, groups: int
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(261, (x, weight, bias), out, (groups, eps), None, statistics)
+    return _call(263, (x, weight, bias), out, (groups, eps), None, statistics)
 
 
 @overload
@@ -3518,7 +3544,7 @@ def batch_norm(x: A, weight: A | None = None, bias: A | None = None, axis: int =
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(262, (x, weight, bias), out, (axis, eps), None, statistics)
+    return _call(264, (x, weight, bias), out, (axis, eps), None, statistics)
 
 
 def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = None, axis: Ints = -1, *,
@@ -3534,7 +3560,7 @@ def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(263, (g, x, mean, rstd, weight), out, (axis,))
+    result: A = _call(265, (g, x, mean, rstd, weight), out, (axis,))
     return result
 
 
@@ -3549,7 +3575,7 @@ def rms_norm_backward(g: A, x: A, rstd: Any, weight: A | None = None, axis: Ints
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(264, (g, x, rstd, weight), out, (axis,))
+    result: A = _call(266, (g, x, rstd, weight), out, (axis,))
     return result
 
 
@@ -3566,7 +3592,7 @@ def group_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(265, (g, x, mean, rstd, weight), out, (groups,))
+    result: A = _call(267, (g, x, mean, rstd, weight), out, (groups,))
     return result
 
 
@@ -3583,7 +3609,7 @@ def batch_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(266, (g, x, mean, rstd, weight), out, (axis,))
+    result: A = _call(268, (g, x, mean, rstd, weight), out, (axis,))
     return result
 
 
@@ -3598,7 +3624,7 @@ def layer_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: Ints = -1
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(267, (g, x, mean, rstd), out, (axis,))
+    result: A = _call(269, (g, x, mean, rstd), out, (axis,))
     return result
 
 
@@ -3612,7 +3638,7 @@ def rms_norm_weight_backward(g: A, x: A, rstd: Any, axis: Ints = -1, *, out: A |
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(268, (g, x, rstd), out, (axis,))
+    result: A = _call(270, (g, x, rstd), out, (axis,))
     return result
 
 
@@ -3627,7 +3653,7 @@ def group_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, groups: int = 1
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(269, (g, x, mean, rstd), out, (groups,))
+    result: A = _call(271, (g, x, mean, rstd), out, (groups,))
     return result
 
 
@@ -3642,7 +3668,7 @@ def batch_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: int = 1, 
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(270, (g, x, mean, rstd), out, (axis,))
+    result: A = _call(272, (g, x, mean, rstd), out, (axis,))
     return result
 
 
@@ -3673,7 +3699,7 @@ def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None =
     statistics: return mean, rstd, running_mean and running_var as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(271, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
+    return _call(273, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
 
 
 def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | None = None, bias: A | None = None,
@@ -3690,7 +3716,7 @@ def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | 
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(272, (x, running_mean, running_var, weight, bias), out, (axis, eps))
+    result: A = _call(274, (x, running_mean, running_var, weight, bias), out, (axis, eps))
     return result
 
 
@@ -3706,7 +3732,7 @@ def batch_norm_inference_backward(g: A, running_var: Any, weight: A | None = Non
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(273, (g, running_var, weight), out, (axis, eps))
+    result: A = _call(275, (g, running_var, weight), out, (axis, eps))
     return result
 
 
@@ -3723,7 +3749,7 @@ def batch_norm_inference_weight_backward(g: A, x: A, running_mean: Any, running_
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(274, (g, x, running_mean, running_var), out, (axis, eps))
+    result: A = _call(276, (g, x, running_mean, running_var), out, (axis, eps))
     return result
 
 
@@ -3738,7 +3764,7 @@ def index_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, *,
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(275, (x, index, source), out, (axis, alpha))
+    result: A = _call(277, (x, index, source), out, (axis, alpha))
     return result
 
 
@@ -3754,7 +3780,7 @@ def embedding_backward(g: A, indices: Any, rows: int, padding_idx: int | None = 
     scale_grad_by_freq: divide by the number of places
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(276, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
+    result: A = _call(278, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
     return result
 
 
@@ -3769,7 +3795,7 @@ def scatter_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, 
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(277, (x, index, source), out, (axis, alpha))
+    result: A = _call(279, (x, index, source), out, (axis, alpha))
     return result
 
 
@@ -3785,7 +3811,7 @@ def var(x: A, axis: Ints | None = None, keepdims: bool = False, correction: floa
     ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(278, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
+    result: A = _call(280, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
@@ -3801,7 +3827,7 @@ def stddev(x: A, axis: Ints | None = None, keepdims: bool = False, correction: f
     ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(279, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
+    result: A = _call(281, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
@@ -3831,7 +3857,7 @@ def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction:
     statistics: return mean as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(280, (x,), out, (axis, keepdims, correction if ddof is None else ddof), None, statistics)
+    return _call(282, (x,), out, (axis, keepdims, correction if ddof is None else ddof), None, statistics)
 
 
 def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
@@ -3843,7 +3869,7 @@ def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(281, (x,), out, (axis, keepdims))
+    result: A = _call(283, (x,), out, (axis, keepdims))
     return result
 
 
@@ -3857,7 +3883,7 @@ def vector_norm(x: A, p: float = 2.0, axis: Ints | None = None, keepdims: bool =
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(282, (x,), out, (p, axis, keepdims))
+    result: A = _call(284, (x,), out, (p, axis, keepdims))
     return result
 
 
@@ -3876,7 +3902,7 @@ def max_pool2d_with_indices(x: A, kernel: Ints, stride: Ints | None = None, padd
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(283, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
+    result: tuple[A, Any] = _call(285, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
     return result
 
 
@@ -3888,7 +3914,7 @@ def adaptive_max_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     size: the result's h,w
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(284, (x,), out, (size,))
+    result: A = _call(286, (x,), out, (size,))
     return result
 
 
@@ -3902,7 +3928,7 @@ def adaptive_max_pool2d_with_indices(x: A, size: Ints, *, out: Sequence[Any] | N
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(285, (x,), out, (size,), None, True)
+    result: tuple[A, Any] = _call(287, (x,), out, (size,), None, True)
     return result
 
 
@@ -3914,7 +3940,7 @@ def adaptive_max_pool2d_backward(g: A, x: A, *, out: A | None = None) -> A:
     grad_x: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(286, (g, x), out, None)
+    result: A = _call(288, (g, x), out, None)
     return result
 
 
@@ -3926,7 +3952,7 @@ def adaptive_avg_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     size: the result's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(287, (x,), out, (size,))
+    result: A = _call(289, (x,), out, (size,))
     return result
 
 
@@ -3938,7 +3964,7 @@ def adaptive_avg_pool2d_backward(g: A, size: Ints, *, out: A | None = None) -> A
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(288, (g,), out, (size,))
+    result: A = _call(290, (g,), out, (size,))
     return result
 
 
@@ -3964,7 +3990,7 @@ def nll_loss(x: A, targets: Any, weight: A | None = None, axis: int | None = Non
     statistics: return total_weight as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(289, (x, targets, weight), out, (axis, reduction, ignore_index), None, statistics)
+    return _call(291, (x, targets, weight), out, (axis, reduction, ignore_index), None, statistics)
 
 
 def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_weight: Any | None = None,
@@ -3982,7 +4008,7 @@ def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_w
     ignore_index: rows with this target take no part
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(290, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
+    result: A = _call(292, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -3994,7 +4020,7 @@ def total_norm(x: Sequence[Any], *, p: float = 2.0) -> Any:
     Returned: out, an array of the same library.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _core.call_grouped(291, (x,), (p,), False)
+    return _core.call_grouped(293, (x,), (p,), False)
 
 
 def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> Any:
@@ -4007,7 +4033,7 @@ def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> A
     Returned: total_norm, an array of the same library.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _core.call_grouped(292, (grad,), (max_norm, p), False)
+    return _core.call_grouped(294, (grad,), (max_norm, p), False)
 
 
 def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = None, axis: int | None = None,
@@ -4023,7 +4049,7 @@ def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = 
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(293, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    result: A = _call(295, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
 
 
@@ -4041,7 +4067,7 @@ def cross_entropy_probabilities_backward(g: A, logits: A, probabilities: A, weig
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(294, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    result: A = _call(296, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
 
 
@@ -4056,7 +4082,7 @@ def linspace(start: float, stop: float, num: int = 50, dtype: DType | None = Non
     dtype: the output's format; f32 when absent
     Why the bits are right: integers; one exact rounding.
     """
-    return _call(296, (), out, (start, stop, num, dtype), like)
+    return _call(298, (), out, (start, stop, num, dtype), like)
 
 
 def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: DType | None = None, *,
@@ -4071,7 +4097,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: DT
     Why the bits are right: integers; one exact rounding.
     """
     first, count = _numpy.progression(start, stop, step, count)
-    return _call(297, (), out, (first, step, count, dtype), like)
+    return _call(299, (), out, (first, step, count, dtype), like)
 
 
 def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 0.0, exact: bool = False, *,
@@ -4086,7 +4112,7 @@ def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 
     exact: from the middle of a pixel, (i + 1/2) r, not i r
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(298, (x,), out, (size, scale_h, scale_w, exact))
+    result: A = _call(300, (x,), out, (size, scale_h, scale_w, exact))
     return result
 
 
@@ -4102,7 +4128,7 @@ def upsample_nearest2d_backward(g: A, size: Ints, scale_h: float = 0.0, scale_w:
     exact: from the middle of a pixel, (i + 1/2) r, not i r
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(299, (g,), out, (size, scale_h, scale_w, exact))
+    result: A = _call(301, (g,), out, (size, scale_h, scale_w, exact))
     return result
 
 
@@ -4114,7 +4140,7 @@ def cumsum(x: A, axis: int = -1, *, out: Any | None = None) -> Any:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(301, (x,), out, (axis,))
+    return _call(303, (x,), out, (axis,))
 
 
 def prod(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -4126,7 +4152,7 @@ def prod(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | N
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    return _call(302, (x,), out, (axis, keepdims))
+    return _call(304, (x,), out, (axis, keepdims))
 
 
 def cumprod(x: A, axis: int = -1, *, out: Any | None = None) -> Any:
@@ -4137,7 +4163,7 @@ def cumprod(x: A, axis: int = -1, *, out: Any | None = None) -> Any:
     axis: negative from the end
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    return _call(303, (x,), out, (axis,))
+    return _call(305, (x,), out, (axis,))
 
 
 def logcumsumexp(x: A, axis: int = -1, *, out: A | None = None) -> A:
@@ -4148,7 +4174,7 @@ def logcumsumexp(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(304, (x,), out, (axis,))
+    result: A = _call(306, (x,), out, (axis,))
     return result
 
 
@@ -4160,7 +4186,7 @@ def ldexp(x: A, n: Any, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(305, (x, n), out, None)
+    result: A = _call(307, (x, n), out, None)
     return result
 
 
@@ -4173,5 +4199,5 @@ def frexp(x: A, *, out: Sequence[Any] | None = None) -> tuple[A, Any]:
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(306, (x,), out, None, None, True)
+    result: tuple[A, Any] = _call(308, (x,), out, None, None, True)
     return result

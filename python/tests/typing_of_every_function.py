@@ -232,6 +232,8 @@ r_i1e: NDArray[np.float32] = librepdl.i1e(x, out=x)
 r_log_ndtr: NDArray[np.float32] = librepdl.log_ndtr(x, out=x)
 r_erfcinv: NDArray[np.float32] = librepdl.erfcinv(x, out=x)
 r_ndtri: NDArray[np.float32] = librepdl.ndtri(x, out=x)
+r_erfinv_backward: NDArray[np.float32] = librepdl.erfinv_backward(x, x, out=x)
+r_ndtri_backward: NDArray[np.float32] = librepdl.ndtri_backward(x, x, out=x)
 r_convert: Any = librepdl.convert(x=x, dtype=np.float32, saturate=True, out=x)
 librepdl.astype
 r_sum: Any = librepdl.sum(x=x, axis=(1, 1), keepdims=True, dtype=np.float32, out=x)

@@ -574,6 +574,8 @@ constexpr oracle oracles[] = {
     located<located_atanh_backward>("atanh_backward"),
     located<located_erf_backward>("erf_backward"),
     located<located_erfc_backward>("erfc_backward"),
+    located<located_erfinv_backward>("erfinv_backward"),
+    located<located_ndtri_backward>("ndtri_backward"),
     located<located_pow_backward_x>("pow_backward_x"),
     located<located_pow_backward_y>("pow_backward_y"),
     located<located_pow_scalar_backward>("pow_scalar_backward"),

@@ -608,15 +608,18 @@ std::uint64_t share(dtype t, patterns in, int base, outcome* where) {
       where);
 }
 
-/// g (2 / sqrt(pi)) e^(-x^2)
-std::uint64_t bell(dtype t, const node& g, const node& x, outcome* where) {
-  if (x.nan() || x.infinite()) return round(t, x.nan() ? x : g * zero(false), where);
+/// g c e^(s x^2), c a square root
+template <class Square>
+std::uint64_t bell(dtype t, const node& g, const mpq_class& s, const node& x, const Square& c_squared, outcome* where) {
+  const node limit = s < 0 ? zero(false) : infinite(false);
+  if (x.nan() || x.infinite()) return round(t, x.nan() ? x : g * limit, where);
   if (!regular(g)) return round(t, g, where);
-  if (x.q * x.q > 2000) return round(t, zero(g.negative), where);  // 2^1025 e^-2000 < 2^-1800
+  if (x.q * x.q > 4000) return round(t, g * limit, where);  // 2^1026 e^-2000 < 2^-1800, 2^-1075 e^2000 > 2^1800
   return decide(
-      t, [&](mpfr_prec_t p) { return interval(p, 2 * g.q) * exp(interval(p, -x.q * x.q)) / sqrt(interval::pi(p)); },
-      where);
+      t, [&](mpfr_prec_t p) { return interval(p, g.q) * exp(interval(p, s * x.q * x.q)) * sqrt(c_squared(p)); }, where);
 }
+
+interval four_over_pi(mpfr_prec_t p) { return whole(p, 4) / interval::pi(p); }
 
 /// log2 x, roughly; x > 0.
 double binary_logarithm(const mpq_class& x) {
@@ -767,10 +770,18 @@ std::uint64_t located_cosh_backward(dtype t, patterns in, doubles, outcome* wher
       where);
 }
 std::uint64_t located_erf_backward(dtype t, patterns in, doubles, outcome* where) {
-  return bell(t, of(t, in[0]), of(t, in[1]), where);
+  return bell(t, of(t, in[0]), -1, of(t, in[1]), four_over_pi, where);
 }
 std::uint64_t located_erfc_backward(dtype t, patterns in, doubles, outcome* where) {
-  return bell(t, -of(t, in[0]), of(t, in[1]), where);
+  return bell(t, -of(t, in[0]), -1, of(t, in[1]), four_over_pi, where);
+}
+std::uint64_t located_erfinv_backward(dtype t, patterns in, doubles, outcome* where) {
+  const auto c_squared = [](mpfr_prec_t p) { return interval::pi(p) / whole(p, 4); };
+  return bell(t, of(t, in[0]), 1, of(t, in[1]), c_squared, where);
+}
+std::uint64_t located_ndtri_backward(dtype t, patterns in, doubles, outcome* where) {
+  const auto c_squared = [](mpfr_prec_t p) { return interval::pi(p) * whole(p, 2); };
+  return bell(t, of(t, in[0]), mpq_class(1, 2), of(t, in[1]), c_squared, where);
 }
 
 // Gated units: a product of two operands times a function of x. e^x is transcendental for rational x != 0.

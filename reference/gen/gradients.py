@@ -1,9 +1,9 @@
-"""How near g (2 / sqrt(pi)) e^(-x^2) comes to a number or a midpoint of f16 and of bf16, for all g and x
+"""How near g c e^(s x^2), the gradients of erf, erfinv and ndtri, come to a number or a midpoint of f16 and of bf16, for all g and x
 (librepdl/ops/elementwise/error_function_backward.hpp).
 
 Let p be the precision. g = k 2^i and the midpoint m 2^j with k < 2^p, m < 2^(p + 1); so phi(x) 2^n is next to m / k, for an n
 with which it is in [1, 4). If |phi 2^n - m / k| < 1 / (2 k^2), m / k is a convergent of the continued fraction of phi 2^n
-(Legendre); else the relative distance is more than 2^-(2p + 3). Run: python3 gradients.py (a minute)
+(Legendre); else the relative distance is more than 2^-(2p + 3). Run: python3 gradients.py (three minutes)
 """
 import decimal
 import struct
@@ -23,7 +23,7 @@ def pi():
     return 4 * (4 * arctan(5) - arctan(239))
 
 
-FACTOR = 2 / pi().sqrt()
+SLOPES = {"erf": (2 / pi().sqrt(), D(-1)), "erfinv": (pi().sqrt() / 2, D(1)), "ndtri": ((2 * pi()).sqrt(), D(1) / 2)}
 
 
 def numbers(name):
@@ -44,15 +44,15 @@ def least(phi, p):
         rest = 1 / (rest - a)
 
 
-for name, p in (("f16", 11), ("bf16", 8)):
-    best = (D(1), None)
-    for x in numbers(name):
-        square = D(x) * D(x)
-        if square > 210:
-            break
-        phi = FACTOR * (-square).exp()
-        while phi < 1:
-            phi *= 2
-        for scaled in (phi, 2 * phi):
-            best = min(best, (least(scaled, p), x))
-    print(name, "2^%.1f at x = %r" % (float(best[0].ln() / D(2).ln()), best[1]))
+for function, (c, s) in SLOPES.items():
+    for name, p in (("f16", 11), ("bf16", 8)):
+        best = (D(1), None)
+        for x in numbers(name):
+            w = s * D(x) * D(x)
+            if abs(w) > 210:
+                break
+            phi = c * w.exp()
+            phi *= D(2) ** -int((phi.ln() / D(2).ln()).to_integral_value(decimal.ROUND_FLOOR))
+            for scaled in (phi, 2 * phi):
+                best = min(best, (least(scaled, p), x))
+        print(function, name, "2^%.1f at x = %r" % (float(best[0].ln() / D(2).ln()), best[1]))

@@ -295,6 +295,12 @@ constexpr hard_operands found[] = {
     {"erfc_backward", {0x1.b0a78aab7c1eap+0, 0x1.dcea2b375a7p+0}, 65},
     {"erfc_backward", {0x1.80fed0603acc6p+0, 0x1.1ca5cc47ea788p+1}, 64},
     {"erfc_backward", {0x1.4f5046b8866cp+0, 0x1.fb20233343e84p+0}, 64},
+    {"erfinv_backward", {0x1.8a5516143a2f9p+0, -0x1.78c5effb51a7p-1}, 65},
+    {"erfinv_backward", {0x1.80ea166bf7365p+0, 0x1.2e8117c7db64p-1}, 64},
+    {"erfinv_backward", {0x1.2e81821db319p+0, -0x1.14a932a4346bcp+2}, 64},
+    {"ndtri_backward", {0x1.995743fa866bcp+0, 0x1.7308dd410e51cp+2}, 64},
+    {"ndtri_backward", {0x1.6add9c33e88ccp+0, -0x1.6189d7b2a34b6p+1}, 64},
+    {"ndtri_backward", {0x1.49da0d72e7feap+0, -0x1.4575f50a32036p+1}, 64},
     {"silu_backward", {0x1.ee9d67c543665p+1, 0x1.726e770408fcp+0}, 68},
     {"silu_backward", {0x1.178bbb6c0859cp+1, 0x1.9aecfcea1fd34p+2}, 66},
     {"silu_backward", {0x1.de1c02de69167p+1, -0x1.df7809ec39351p+2}, 65},
@@ -512,6 +518,8 @@ constexpr border borders[] = {
     {"sin_backward", 6381956970095103 * 0x1p797, 1},
     {"cos_backward", 3.141592653589793, 1},
     {"cos_backward", 6381956970095103 * 0x1p797, 1},
+    {"erfinv_backward", 26.64175557, 1},  // e^(y^2), e^(y^2 / 2) about 2^1024
+    {"ndtri_backward", -37.67713208, 1},
     // Where the gradient changes its sign.
     {"silu_backward", -1.278464542761073795109, 1},
     {"swiglu_backward_a", -1.278464542761073795109, 1},

@@ -515,8 +515,9 @@ TEST_CASE("several: gradients of logarithms and exponentials") {
   check_operations<ops::log2_backward, ops::log10_backward, ops::exp2_backward, ops::xlogy_backward_x,
                    ops::logaddexp_backward, ops::logaddexp2_backward>(60);
 }
-TEST_CASE("several: gradients of sin, cos, erf, erfc") {
-  check_operations<ops::sin_backward, ops::cos_backward, ops::erf_backward, ops::erfc_backward>(60);
+TEST_CASE("several: gradients of sin, cos, erf, erfc, erfinv, ndtri") {
+  check_operations<ops::sin_backward, ops::cos_backward, ops::erf_backward, ops::erfc_backward, ops::erfinv_backward,
+                   ops::ndtri_backward>(60);
 }
 TEST_CASE("several: gradients of tan, sinh, cosh and of inverses") {
   check_operations<ops::tan_backward, ops::asin_backward, ops::acos_backward, ops::atan_backward, ops::sinh_backward,
@@ -968,10 +969,27 @@ TEST_CASE("several: tiers of gradients" * doctest::test_suite("portable")) {
     for (std::int64_t i = 0; i < size; ++i)
       v.push_back(std::ldexp(static_cast<float>(engine() % 4096) - 2048, static_cast<int>(engine() % 14) - 12));
   }
-  for (const char* name : {"log2_backward", "log10_backward", "exp2_backward", "xlogy_backward_x", "logaddexp_backward",
-                           "logaddexp2_backward", "sin_backward", "cos_backward", "erf_backward", "erfc_backward",
-                           "pow_backward_x", "pow_backward_y", "pow_scalar_backward", "glu", "swiglu", "geglu",
-                           "glu_backward_b", "swiglu_backward_a", "geglu_backward_a"}) {
+  for (const char* name : {"log2_backward",
+                           "log10_backward",
+                           "exp2_backward",
+                           "xlogy_backward_x",
+                           "logaddexp_backward",
+                           "logaddexp2_backward",
+                           "sin_backward",
+                           "cos_backward",
+                           "erf_backward",
+                           "erfc_backward",
+                           "erfinv_backward",
+                           "ndtri_backward",
+                           "pow_backward_x",
+                           "pow_backward_y",
+                           "pow_scalar_backward",
+                           "glu",
+                           "swiglu",
+                           "geglu",
+                           "glu_backward_b",
+                           "swiglu_backward_a",
+                           "geglu_backward_a"}) {
     const int arity = reference::elementwise_named(name)->arity;
     constexpr double options = 2;  // the default exponent
     std::vector<const_tensor_view> views;
@@ -998,17 +1016,17 @@ TEST_CASE("several: tiers of gradients" * doctest::test_suite("portable")) {
   }
 }
 TEST_CASE("several: many tuples [long]" * doctest::skip()) {
-  check_operations<ops::addcmul, ops::addcdiv, ops::lerp, ops::lerp_scalar, ops::prelu, ops::prelu_backward, ops::hypot,
-                   ops::fmod, ops::remainder, ops::div_trunc, ops::div_floor, ops::xlogy, ops::logaddexp, ops::elu,
-                   ops::silu_backward, ops::mish_backward, ops::log_sigmoid_backward, ops::gelu_backward,
-                   ops::gelu_tanh_backward, ops::leaky_relu_backward, ops::elu_backward, ops::selu_backward, ops::celu,
-                   ops::celu_backward, ops::softplus, ops::softplus_backward, ops::logit, ops::logit_backward,
-                   ops::softshrink, ops::softshrink_backward, ops::atan2, ops::logaddexp2, ops::log2_backward,
-                   ops::log10_backward, ops::exp2_backward, ops::xlogy_backward_x, ops::logaddexp_backward,
-                   ops::logaddexp2_backward, ops::sin_backward, ops::cos_backward, ops::erf_backward,
-                   ops::erfc_backward, ops::pow_backward_x, ops::pow_backward_y, ops::glu, ops::swiglu, ops::reglu,
-                   ops::geglu, ops::glu_backward_b, ops::swiglu_backward_a, ops::reglu_backward_a,
-                   ops::geglu_backward_a, ops::pow_scalar, ops::scalar_pow>(300000);
+  check_operations<
+      ops::addcmul, ops::addcdiv, ops::lerp, ops::lerp_scalar, ops::prelu, ops::prelu_backward, ops::hypot, ops::fmod,
+      ops::remainder, ops::div_trunc, ops::div_floor, ops::xlogy, ops::logaddexp, ops::elu, ops::silu_backward,
+      ops::mish_backward, ops::log_sigmoid_backward, ops::gelu_backward, ops::gelu_tanh_backward,
+      ops::leaky_relu_backward, ops::elu_backward, ops::selu_backward, ops::celu, ops::celu_backward, ops::softplus,
+      ops::softplus_backward, ops::logit, ops::logit_backward, ops::softshrink, ops::softshrink_backward, ops::atan2,
+      ops::logaddexp2, ops::log2_backward, ops::log10_backward, ops::exp2_backward, ops::xlogy_backward_x,
+      ops::logaddexp_backward, ops::logaddexp2_backward, ops::sin_backward, ops::cos_backward, ops::erf_backward,
+      ops::erfc_backward, ops::erfinv_backward, ops::ndtri_backward, ops::pow_backward_x, ops::pow_backward_y, ops::glu,
+      ops::swiglu, ops::reglu, ops::geglu, ops::glu_backward_b, ops::swiglu_backward_a, ops::reglu_backward_a,
+      ops::geglu_backward_a, ops::pow_scalar, ops::scalar_pow>(300000);
 }
 TEST_CASE("several: many tuples of gradients of pow with a scalar [long]" * doctest::skip()) {
   check_operations<ops::pow_scalar_backward, ops::scalar_pow_backward>(300000);
@@ -1035,6 +1053,8 @@ TEST_CASE_TEMPLATE("several: every pair of geglu and of the gradients of gelu an
   all(ops::gelu_tanh_backward{});
   all(ops::erf_backward{});
   all(ops::erfc_backward{});
+  all(ops::erfinv_backward{});
+  all(ops::ndtri_backward{});
   all(ops::geglu{});
   CHECK(undecided == 0);
 }

@@ -6,6 +6,7 @@
 #include <gmpxx.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -25,39 +26,48 @@ using num::weight_sum;
 using reference::array;
 using reference::shape_list;
 
-mpz_class units(float w) { return mpz_class(mpq_class(static_cast<double>(w)) << 149); }
-mpz_class value_of(const weight_sum& s) {
+template <class W>
+mpz_class units(W w) {
+  return mpz_class(mpq_class(static_cast<double>(w)) << -num::least_exponent<W>);
+}
+template <class W>
+mpz_class value_of(const weight_sum<W>& s) {
   mpz_class v = 0;
-  for (int i = weight_sum::limbs; i-- > 0;) v = (v << 64) + static_cast<unsigned long>(s.limb[i]);
+  for (int i = weight_sum<W>::limbs; i-- > 0;) v = (v << 64) + static_cast<unsigned long>(s.limb[i]);
   return v;
 }
 
-// Weights of every size, of one size, and mostly zeros.
-std::vector<float> weights_of(std::mt19937_64& engine, std::size_t n, int kind) {
-  std::vector<float> w(n);
-  for (float& x : w) {
-    const auto bits = static_cast<std::uint32_t>(engine());
-    x = num::float_of(kind == 0   ? bits % 0x7f800000
-                      : kind == 1 ? 0x3f800000 + bits % 0x800000
-                      : kind == 2 ? (bits % 8 == 0    ? 0x00000001 + bits % 3
-                                     : bits % 16 == 1 ? 0x7f7fffff
-                                                      : 0)
-                      : kind == 3 ? 0x3f800000
-                                  : bits % 0x800000);
+// Weights of every size, of one size, mostly zeros, all the same, and subnormal ones.
+template <class W>
+std::vector<W> weights_of(std::mt19937_64& engine, std::size_t n, int kind) {
+  using storage = num::storage_of<W>;
+  const storage infinity = num::format<W>::infinity, largest = num::format<W>::largest, one = num::to_bits(W{1});
+  const storage hidden = num::to_bits(std::numeric_limits<W>::min());
+  std::vector<W> w(n);
+  for (W& x : w) {
+    const auto bits = static_cast<storage>(engine());
+    x = num::from_bits<W>(kind == 0   ? bits % infinity
+                          : kind == 1 ? one + bits % hidden
+                          : kind == 2 ? (bits % 8 == 0    ? 1 + bits % 3
+                                         : bits % 16 == 1 ? largest
+                                                          : 0)
+                          : kind == 3 ? one
+                                      : bits % hidden);
   }
-  w[engine() % n] = 1;
+  if (kind != 5) w[engine() % n] = 1;
+  if (kind == 5) w[engine() % n] = num::from_bits<W>(1);
   return w;
 }
 
-TEST_CASE("multinomial: the search, next to where the place changes") {
+TEST_CASE_TEMPLATE("multinomial: the search, next to where the place changes", W, float, double) {
   std::mt19937_64 engine(3);
   for (int k = 0; k < 300; ++k) {
     const std::size_t n = k % 7 == 0 ? 1 + engine() % 3 : 1 + engine() % 700;
-    const std::vector<float> w = weights_of(engine, n, k % 5);
+    const std::vector<W> w = weights_of<W>(engine, n, k % 6);
     std::vector<mpz_class> upto;
-    std::vector<weight_sum> sums;
+    std::vector<weight_sum<W>> sums;
     std::vector<double> within, rounded;
-    weight_sum sum{};
+    weight_sum<W> sum{};
     mpz_class exact = 0;
     double running = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -70,10 +80,13 @@ TEST_CASE("multinomial: the search, next to where the place changes") {
         sums.push_back(sum);
         rounded.push_back(sum.rounded());
         CHECK(bool(value_of(sum) == exact));
-        CHECK(bool(abs(mpq_class(rounded.back()) - exact) <= mpq_class(exact) * mpq_class(10 * 0x1p-53)));
+        constexpr bool wide = weight_sum<W>::wide;  // units of 2^41, and what underflows
+        const mpq_class found = mpq_class(rounded.back()) << (wide ? 1115 : 0);
+        const mpq_class underflown = mpq_class(wide ? 1 : 0) << 115;
+        CHECK(bool(abs(found - exact) <= mpq_class(exact) * mpq_class(35 * 0x1p-53) + underflown));
       }
     }
-    const num::row_sums row{static_cast<std::int64_t>(n), within.data(), sums.data(), rounded.data()};
+    const num::row_sums<W> row{static_cast<std::int64_t>(n), within.data(), sums.data(), rounded.data()};
     int quick = 0, all = 0;
     for (int repeat = 0; repeat < 60; ++repeat) {
       std::uint64_t word = engine();
@@ -95,7 +108,8 @@ TEST_CASE("multinomial: the search, next to where the place changes") {
       all += random ? 1 : 0;
       CHECK(row.find_exactly(word, [&](std::int64_t i) { return w[static_cast<std::size_t>(i)]; }) == want);
     }
-    CHECK(quick >= all - 1);
+    const bool tiny = weight_sum<W>::wide && k % 6 == 5;  // exact sums alone tell
+    CHECK((tiny ? quick == 0 : quick >= all - 1));
   }
 }
 
@@ -112,7 +126,7 @@ TEST_CASE("multinomial: against the oracle") {
     const bool replacement = k % 2 == 0, one = k % 5 == 0;
     const std::int64_t rows = one ? 1 : below(4), n = k % 3 == 0 ? 1 + below(3) : 1 + below(k % 8 == 1 ? 900 : 60);
     const std::int64_t samples = k % 4 < 2 ? 1 : replacement ? 1 + below(80) : 1 + below(static_cast<int>(n));
-    const dtype type = k % 3 == 0 ? dtype::f32 : k % 3 == 1 ? dtype::f16 : dtype::bf16;
+    const dtype type = std::array{dtype::f32, dtype::f16, dtype::bf16, dtype::f64}[static_cast<std::size_t>(k % 7 % 4)];
     const auto c = reference::element_classes[static_cast<std::size_t>(k) % reference::element_classes.size()];
     const shape_list shape = one ? shape_list{n} : shape_list{rows, n};
     const array x = reference::fill_weights(c, type, shape, replacement ? 1 : samples, static_cast<std::uint64_t>(k));
@@ -125,26 +139,27 @@ TEST_CASE("multinomial: against the oracle") {
   }
 }
 
-// Subnormal weights beside 2^127, many rows, threads that share rows and chunks.
-TEST_CASE("multinomial: long rows, threads, strides of both signs") {
+// Subnormal weights beside the greatest power, many rows, threads that share rows and chunks.
+TEST_CASE_TEMPLATE("multinomial: long rows, threads, strides of both signs", W, float, double) {
+  constexpr dtype type = dtype_of<W>;
   std::mt19937_64 engine(5);
   for (const bool replacement : {true, false}) {
     for (const auto& [rows, n, samples] :
          {std::tuple{3, 5003, 2001}, std::tuple{40, 301, 40}, std::tuple{1, 20011, 1}}) {
-      array x(dtype::f32, {rows, n});
-      std::vector<float> w =
-          weights_of(engine, static_cast<std::size_t>(rows) * static_cast<std::size_t>(n), replacement ? 0 : 4);
+      array x(type, {rows, n});
+      std::vector<W> w =
+          weights_of<W>(engine, static_cast<std::size_t>(rows) * static_cast<std::size_t>(n), replacement ? 0 : 4);
       for (std::size_t i = 0; i < w.size(); ++i) {
-        if (i % 3 == 0) w[i] = 0x1p-149f * static_cast<float>(1 + i % 5);
-        if (i % 1001 == 0) w[i] = 0x1p127f;
-        x.set(i, num::bits_of(w[i]));
+        if (i % 3 == 0) w[i] = num::from_bits<W>(static_cast<num::storage_of<W>>(1 + i % 5));
+        if (i % 1001 == 0) w[i] = std::ldexp(W{1}, num::format<W>::emax);
+        x.set(i, num::to_bits(w[i]));
       }
       const attributes attrs = options(samples, replacement, 9);
       const array want = make(attrs, x);
       for (const int threads : {1, 2, 5}) {
         context ctx({.threads = threads});
         CHECK(test::difference(test::run(ctx, "multinomial", {x}, {want}, attrs), {want}).empty());
-        std::vector<float> memory(w.size() * 2);
+        std::vector<W> memory(w.size() * 2);
         std::vector<std::int64_t> out(static_cast<std::size_t>(rows) * static_cast<std::size_t>(samples) * 3);
         for (std::int64_t r = 0; r < rows; ++r) {  // backwards in both axes, the first one innermost
           for (std::int64_t i = 0; i < n; ++i) {
@@ -153,8 +168,7 @@ TEST_CASE("multinomial: long rows, threads, strides of both signs") {
           }
         }
         generator g{77, 9};
-        multinomial(ctx, g,
-                    const_tensor_view(memory.data() + 2 * (rows * n - 1), dtype::f32, {rows, n}, {-2, -2 * rows}),
+        multinomial(ctx, g, const_tensor_view(memory.data() + 2 * (rows * n - 1), type, {rows, n}, {-2, -2 * rows}),
                     tensor_view(out.data() + 3 * (rows * samples - 1), dtype::i64, {rows, samples}, {-3 * samples, -3}),
                     {replacement});
         CHECK(g.stream == 10);
@@ -167,6 +181,27 @@ TEST_CASE("multinomial: long rows, threads, strides of both signs") {
       }
     }
   }
+}
+
+// Of binary64 -ln u / w may be more than the greatest number, which makes an infinity, or less than the least: ties go by place.
+TEST_CASE("multinomial: keys that are infinite, subnormal and 0") {
+  std::vector<double> w;
+  for (const double x : {0x1p-1074, 0x1p1023, 1.0, 0x1.fffffffffffffp1023, 0x1p-1022, 0x1p-1020, 0.0, 0x1p-1010})
+    for (int i = 0; i < 40; ++i) w.push_back(x);
+  const auto n = std::ssize(w);
+  array x(dtype::f64, {n});
+  for (std::size_t i = 0; i < w.size(); ++i) x.set(i, num::bits_of(w[i]));
+  const attributes attrs = options(n - 40, false, 5);
+  const std::vector<array> want{make(attrs, x)};
+  for (test::engine& e : test::engines()) {
+    CHECK_MESSAGE(test::difference(test::run(*e.ctx, "multinomial", {x}, want, attrs), want).empty(), e.name);
+  }
+  context ctx({.threads = 2});
+  const std::vector<double> least{0x1p-1074, 1, 0x1p-1074, 0, 0x1p-1074};
+  std::vector<std::int64_t> out(4);
+  generator g{1, 1};
+  multinomial(ctx, g, least, out);
+  CHECK(out == std::vector<std::int64_t>{1, 0, 2, 4});
 }
 
 TEST_CASE("multinomial: weights that are repeated in memory, tiers, a budget too small") {
@@ -241,7 +276,7 @@ TEST_CASE("multinomial: rows that nothing can be drawn from") {
   multinomial(ctx, g, {x.data(), {0, 4}}, tensor_view(out.data(), {0, 3}));
 }
 
-TEST_CASE("multinomial on CUDA: as the CPU's, and rows that nothing can be drawn from") {
+TEST_CASE_TEMPLATE("multinomial on CUDA: as the CPU's, and rows that nothing can be drawn from", W, float, double) {
   if (!tests::has_gpu()) return;
   context cpu({.threads = 2}), ctx(context_options{.where = tests::gpu});
   std::mt19937_64 engine(7);
@@ -251,17 +286,17 @@ TEST_CASE("multinomial on CUDA: as the CPU's, and rows that nothing can be drawn
     const std::int64_t n = 1 + static_cast<std::int64_t>(engine() % (k % 3 == 0 ? 200 : 60000));
     const std::int64_t samples =
         k % 4 < 2 ? 1 : 1 + static_cast<std::int64_t>(engine() % (replacement ? 5000 : static_cast<std::uint64_t>(n)));
-    array x(dtype::f32, {rows, n});
-    const std::vector<float> w =
-        weights_of(engine, static_cast<std::size_t>(rows * n), replacement ? k / 2 % 5 : k / 2 % 2 * 3);
-    for (std::size_t i = 0; i < w.size(); ++i) x.set(i, num::bits_of(w[i] == 0 && !replacement ? 1.0f : w[i]));
-    for (std::int64_t r = 0; r < rows; ++r) x.set(static_cast<std::size_t>(r * n), 0x3f800000);
+    array x(dtype_of<W>, {rows, n});
+    const std::vector<W> w =
+        weights_of<W>(engine, static_cast<std::size_t>(rows * n), replacement ? k / 2 % 6 : k / 2 % 2 * 3);
+    for (std::size_t i = 0; i < w.size(); ++i) x.set(i, num::to_bits(w[i] == 0 && !replacement ? W{1} : w[i]));
+    for (std::int64_t r = 0; r < rows; ++r) x.set(static_cast<std::size_t>(r * n), num::to_bits(W{1}));
     const attributes attrs = options(samples, replacement, k);
     const array shape(dtype::i64, {rows, samples});
     const std::vector<array> want = test::run(cpu, "multinomial", {x}, {shape}, attrs);
     CHECK(test::difference(test::run(ctx, "multinomial", {x}, {shape}, attrs), want).empty());
     if (k % 3 != 0) continue;
-    constexpr std::uint64_t bad[] = {0x7fc00000, 0x7f800000, 0xbf800000};
+    const std::uint64_t bad[] = {num::format<W>::nan, num::format<W>::infinity, num::to_bits(W{-1})};
     x.set(static_cast<std::size_t>(engine() % w.size()), bad[k / 3 % 3]);
     error_site site{};
     try {

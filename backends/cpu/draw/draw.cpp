@@ -36,11 +36,11 @@ class draw_work final : public planned<plan::draw_plan> {
     const checked_size weights = checked_size::product(p.rows, p.n);
     if (!p.replacement) return checked_size::product(weights, sizeof(entry));
     return checked_size::product(weights, sizeof(double)) +
-           checked_size::product(p.rows, chunks_, sizeof(num::weight_sum) + sizeof(double));
+           checked_size::product(p.rows, chunks_, size_of_sum() + sizeof(double));
   }
 
   void run(void* workspace) override {
-    ops::for_each_format<ops::NARROW>([&]<class T>() {
+    ops::for_each_format<ops::FLOATS>([&]<class T>() {
       if (dtype_of<T> != p.type) return;
       if (p.replacement) {
         with_replacement<T>(workspace);
@@ -52,9 +52,17 @@ class draw_work final : public planned<plan::draw_plan> {
   }
 
  private:
+  std::size_t size_of_sum() const {
+    return p.type == dtype::f64 ? sizeof(num::weight_sum<double>) : sizeof(num::weight_sum<float>);
+  }
   template <class T>
-  float weight(int64_t row, int64_t i) const {
-    return num::widen_to_float(static_cast<const T*>(p.in)[row * p.in_row + i * p.in_stride]);
+  num::weight_of<T> weight(int64_t row, int64_t i) const {
+    const T x = static_cast<const T*>(p.in)[row * p.in_row + i * p.in_stride];
+    if constexpr (std::is_same_v<T, double>) {
+      return x;
+    } else {
+      return num::widen_to_float(x);
+    }
   }
   int64_t& out(int64_t row, int64_t sample) const { return p.out[row * p.out_row + sample * p.out_stride]; }
 
@@ -85,7 +93,7 @@ class draw_work final : public planned<plan::draw_plan> {
     const std::string at = " in row " + std::to_string(row);
     int64_t some = 0;
     for (int64_t i = 0; i < p.n; ++i) {
-      const float w = weight<T>(row, i);
+      const auto w = weight<T>(row, i);
       if (!num::is_weight(w)) {
         fail(error_site::weights, "multinomial", "x", "weights that are finite and >= 0",
              plan::to_text(static_cast<double>(w)) + " at place " + std::to_string(i) + at);
@@ -99,7 +107,8 @@ class draw_work final : public planned<plan::draw_plan> {
 
   template <class T>
   void with_replacement(void* workspace) const {
-    auto* const upto = static_cast<num::weight_sum*>(workspace);
+    using W = num::weight_of<T>;
+    auto* const upto = static_cast<num::weight_sum<W>*>(workspace);
     auto* const rounded = reinterpret_cast<double*>(upto + p.rows * chunks_);
     double* const within = rounded + p.rows * chunks_;
     first_bad bad;
@@ -107,10 +116,10 @@ class draw_work final : public planned<plan::draw_plan> {
       const range mine = share(p.rows * chunks_, thread, workers);
       for (int64_t at = mine.begin; at < mine.end; ++at) {
         const int64_t row = at / chunks_, first = at % chunks_ * draw_chunk, end = std::min(p.n, first + draw_chunk);
-        num::weight_sum sum{};
+        num::weight_sum<W> sum{};
         double running = 0;
         for (int64_t i = first; i < end; ++i) {
-          const float w = weight<T>(row, i);
+          const W w = weight<T>(row, i);
           if (!num::is_weight(w)) {
             bad.note(row);
             break;
@@ -124,7 +133,7 @@ class draw_work final : public planned<plan::draw_plan> {
     parallel(threads_for(p.rows, chunks_), [&](int thread, int workers) {
       const range mine = share(p.rows, thread, workers);
       for (int64_t row = mine.begin; row < mine.end; ++row) {
-        num::weight_sum sum{};
+        num::weight_sum<W> sum{};
         for (int64_t at = row * chunks_; at < (row + 1) * chunks_; ++at) {
           sum.add(upto[at]);
           upto[at] = sum;
@@ -145,7 +154,7 @@ class draw_work final : public planned<plan::draw_plan> {
         s.set.random->words(p.seed, p.stream, static_cast<std::uint64_t>(first / 2), (n + 1) / 2, words);
         for (int64_t k = 0; k < n; ++k) {
           const int64_t row = (first + k) / p.samples;
-          const num::row_sums sums{p.n, within + row * p.n, upto + row * chunks_, rounded + row * chunks_};
+          const num::row_sums<W> sums{p.n, within + row * p.n, upto + row * chunks_, rounded + row * chunks_};
           int64_t found = force ? -1 : sums.find(words[k]);
           counted.add(found < 0 ? tier::exact : tier::binary64, 1);
           if (found < 0) found = sums.find_exactly(words[k], [&](int64_t i) { return weight<T>(row, i); });
@@ -158,13 +167,15 @@ class draw_work final : public planned<plan::draw_plan> {
 
   template <class T>
   void without_replacement(void* workspace) const {
+    using W = num::weight_of<T>;
     auto* const entries = static_cast<entry*>(workspace);
     const double force = s.launch.first_tier > tier::double_double ? num::infinity : 0.0;
     first_bad bad;
     parallel(threads_for(p.rows * p.n, 4), [&](int thread, int workers) {
       const range mine = share(p.rows * p.n, thread, workers, 2);
       std::uint64_t words[block];
-      float weights[block];
+      W weights[block];
+      double significands[block];
       double keys[block];
       std::uint32_t undecided[block];
       tally counted;
@@ -173,19 +184,22 @@ class draw_work final : public planned<plan::draw_plan> {
         entry* const to = entries + first;
         int64_t row = first / p.n, i = first % p.n;
         for (int64_t k = 0; k < n; ++k) {
-          const float w = weight<T>(row, i);
+          const W w = weight<T>(row, i);
           if (!num::is_weight(w)) bad.note(row);
           const bool has_key = num::is_weight(w) && w > 0;
           weights[k] = has_key ? w : 1;
+          significands[k] = num::key_weight(weights[k]).m;
           to[k] = {has_key ? num::key_undecided : num::key_of_zero, i};
           if (++i == p.n) i = 0, ++row;
         }
         s.set.random->words(p.seed, p.stream, static_cast<std::uint64_t>(first / 2), (n + 1) / 2, words);
-        s.set.draw->keys(words, weights, n, force, keys, undecided);
+        s.set.draw->keys(words, significands, n, force, keys, undecided);
         for (int64_t k = 0; k < n; ++k) {
           if (to[k].key != num::key_undecided) continue;
-          counted.add(undecided[k] == 0 ? tier::double_double : tier::exact, 1);
-          if (undecided[k] != 0) {
+          keys[k] = num::scaled_key<W>(keys[k], num::key_weight(weights[k]).k);
+          const bool decided = undecided[k] == 0 && num::is_rounded_once<W>(keys[k]);
+          counted.add(decided ? tier::double_double : tier::exact, 1);
+          if (!decided) {
             const auto r = num::exponential_key(words[k], static_cast<double>(weights[k]), s.launch.last_tier_bits);
             if (!r.decided) ++counted.undecided;
             keys[k] = r.value;

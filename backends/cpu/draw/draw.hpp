@@ -7,9 +7,9 @@
 namespace repdl::cpu {
 
 struct draw_kernels {
-  // keys[i] = -ln u / weights[i], u = (words[i] + 1) / 2^64, weights > 0. undecided[i] != 0 where number i is undecided; returns whether any
-  // is. force: 0, or +inf, which leaves all undecided.
-  bool (*keys)(const std::uint64_t* words, const float* weights, std::int64_t n, double force, double* keys,
+  // keys[i] = -ln u / weights[i], u = (words[i] + 1) / 2^64, weights in [2^-200, 2^200]. undecided[i] != 0 where number i is
+  // undecided; returns whether any is. force: 0, or +inf, which leaves all undecided.
+  bool (*keys)(const std::uint64_t* words, const double* weights, std::int64_t n, double force, double* keys,
                std::uint32_t* undecided);
 };
 

@@ -6,14 +6,14 @@
 namespace repdl::cpu::REPDL_ISA {
 namespace {
 
-[[gnu::always_inline]] inline std::uint32_t make_key(std::uint64_t word, float weight, double force, double* key) {
-  const auto ends = num::exponential_scale::of(static_cast<double>(weight)).key(word + 1, num::normal_table, force);
+[[gnu::always_inline]] inline std::uint32_t make_key(std::uint64_t word, double weight, double force, double* key) {
+  const auto ends = num::exponential_scale::of(weight).key(word + 1, num::normal_table, force);
   *key = ends.below;
   const std::uint64_t d = num::bits_of(ends.below) ^ num::bits_of(ends.above);
   return static_cast<std::uint32_t>(d | d >> 32);
 }
 
-bool keys_loop(const std::uint64_t* words, const float* weights, std::int64_t n, double force, double* keys,
+bool keys_loop(const std::uint64_t* words, const double* weights, std::int64_t n, double force, double* keys,
                std::uint32_t* undecided) {
   std::uint32_t any = 0;
 #pragma omp simd reduction(| : any)

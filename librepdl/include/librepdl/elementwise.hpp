@@ -582,5 +582,9 @@ void log_ndtr(context& ctx, const_tensor_view x, tensor_view out);
 void erfcinv(context& ctx, const_tensor_view x, tensor_view out);
 /// out = y with Phi(y) = x, Phi(y) = (1 + erf(y / sqrt 2)) / 2; f16, bf16, f32
 void ndtri(context& ctx, const_tensor_view x, tensor_view out);
+/// out = g * sqrt(pi) / 2 * e^(y^2); f16, bf16, f32, f64
+void erfinv_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
+/// out = g * sqrt(2 pi) * e^(y^2 / 2); f16, bf16, f32, f64
+void ndtri_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
 
 }  // namespace repdl

@@ -2502,6 +2502,34 @@ template <one_of<f16, bf16, float> T>
 T ndtri(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { ndtri(ctx, detail::number_view(x), out); });
 }
+inline tensor erfinv_backward(const operand& g, const operand& y) {
+  detail::returning_call c("erfinv_backward", {g, y});
+  erfinv_backward(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+template <class G, class Y>
+requires with_number<G, Y> void erfinv_backward(context& ctx, const G& g, const Y& y, tensor_view out) {
+  const detail::operand_views in(ctx, "erfinv_backward", {g, y});
+  erfinv_backward(ctx, in[0], in[1], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T erfinv_backward(T g, T y) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { erfinv_backward(ctx, detail::number_view(g), detail::number_view(y), out); });
+}
+inline tensor ndtri_backward(const operand& g, const operand& y) {
+  detail::returning_call c("ndtri_backward", {g, y});
+  ndtri_backward(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+template <class G, class Y>
+requires with_number<G, Y> void ndtri_backward(context& ctx, const G& g, const Y& y, tensor_view out) {
+  const detail::operand_views in(ctx, "ndtri_backward", {g, y});
+  ndtri_backward(ctx, in[0], in[1], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T ndtri_backward(T g, T y) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { ndtri_backward(ctx, detail::number_view(g), detail::number_view(y), out); });
+}
 inline tensor convert(const operand& x, dtype type, const convert_options& options = {}) {
   tensor out = detail::tensor_for(detail::context_of("convert", {x}), "convert", {type, x.view().shape()});
   convert(*out.handle(), x.view(), out, options);

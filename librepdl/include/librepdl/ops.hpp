@@ -95,10 +95,11 @@ void exponential(context& ctx, generator& g, tensor_view out, const exponential_
 void bernoulli(context& ctx, generator& g, tensor_view out, double p = 0.5);
 /// out (i64) = low + floor(W (high - low) / 2^64), W 64 random bits. Uses one stream value.
 void randint(context& ctx, generator& g, tensor_view out, const randint_options& options);
-/// Places of x (weights >= 0, f16, bf16 or f32; (rows, n) or (n)), drawn in proportion to the weights of their row: out (i64), (rows,
+/// Places of x (weights >= 0, f16, bf16, f32 or f64; (rows, n) or (n)), drawn in proportion to the weights of their row: out (i64), (rows,
 /// samples) or (samples). With replacement the first i with C_i 2^64 > W C_n, C_i the exact sum of the weights up to i and W 64
-/// random bits; without the places of the least keys RN_f64(-ln u_i / x_i), in their order (contract, section 6). A row with a weight
-/// that is negative, infinite or NaN, or with too few that are not 0, is an error. Uses one stream value.
+/// random bits; without the places of the least keys RN_f64(-ln u_i / x_i), in their order, equal ones (infinities, too) by place
+/// (contract, section 6). A row with a weight that is negative, infinite or NaN, or with too few that are not 0, is an error. Uses one
+/// stream value.
 void multinomial(context& ctx, generator& g, const_tensor_view x, tensor_view out,
                  const multinomial_options& options = {});
 /// out = +0 where a bernoulli(p) draw is true, else x / (1 - p), rounded once; 0 <= p <= 1. Uses one stream value.

@@ -18,7 +18,7 @@
 #include "librepdl/ops/elementwise/elu.hpp"  // elu
 #include "librepdl/ops/elementwise/elu_backward.hpp"  // leaky_relu_backward, elu_backward, selu_backward, celu, celu_backward
 #include "librepdl/ops/elementwise/error_function.hpp"  // erf, erfc
-#include "librepdl/ops/elementwise/error_function_backward.hpp"  // erf_backward, erfc_backward
+#include "librepdl/ops/elementwise/error_function_backward.hpp"  // erf_backward, erfc_backward, erfinv_backward, ndtri_backward
 #include "librepdl/ops/elementwise/exp.hpp"  // exp
 #include "librepdl/ops/elementwise/exp2.hpp"  // exp2
 #include "librepdl/ops/elementwise/expm1.hpp"  // expm1

@@ -29,21 +29,27 @@ REPDL_HD_CALL ball<L> exponential_at(std::uint64_t a1, int bits, double rate) {
   return r;
 }
 
-// A draw: never 0. a1 < 2^bits, bits = 32 or 64. budget_bits as in normal_exact.
+// a1 < 2^bits, bits = 32 or 64. budget_bits as in normal_exact.
 template <class T>
-REPDL_HD decided_value<T> exponential_exact(std::uint64_t a1, int bits, double rate, int budget_bits) {
+REPDL_HD decided_value<T> exponential_by_balls(std::uint64_t a1, int bits, double rate, int budget_bits) {
   decided_value<T> r{T{}, false};
   if (budget_bits >= 256) r = round_ball<T>(exponential_at<4>(a1, bits, rate));
   if (!r.decided && budget_bits >= 512) r = round_ball<T>(exponential_at<8>(a1, bits, rate));
   if (!r.decided && budget_bits >= 1024) r = round_ball<T>(exponential_at<16>(a1, bits, rate));
   if (!r.decided && budget_bits >= 2048) r = round_ball<T>(exponential_at<32>(a1, bits, rate));
+  return r;
+}
+// A draw: never 0.
+template <class T>
+REPDL_HD decided_value<T> exponential_exact(std::uint64_t a1, int bits, double rate, int budget_bits) {
+  const decided_value<T> r = exponential_by_balls<T>(a1, bits, rate, budget_bits);
   return {at_least_positive(r.value), r.decided};
 }
 
-// The key of a weight; u = (a1 + 1) 2^-64. In binary64 none but that of u = 1 rounds to 0.
+// The key of a weight; u = (a1 + 1) 2^-64.
 REPDL_HD decided_value<double> exponential_key(std::uint64_t a1, double weight, int budget_bits) {
   if (a1 == ~std::uint64_t{0}) return {0.0, true};
-  return exponential_exact<double>(a1, 64, weight, budget_bits);
+  return exponential_by_balls<double>(a1, 64, weight, budget_bits);
 }
 
 }  // namespace REPDL_ISA

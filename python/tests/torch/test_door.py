@@ -265,7 +265,7 @@ def test_multinomial():
     librepdl.torch.enable()
     w = torch.rand(3, 50).to(torch.bfloat16)
     w[:, ::7] = 0
-    for x in (w, w.float(), w.half(), w[1]):
+    for x in (w, w.float(), w.half(), w.double(), w[1]):
         for replacement in (False, True):
             for samples in (1, 5, 42):
                 torch.manual_seed(3)
