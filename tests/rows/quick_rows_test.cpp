@@ -74,3 +74,18 @@ TEST_CASE("quick rows of f64: the last tier's bits, and most of them from the fi
     }
   }
 }
+
+TEST_CASE("quick rows of f64: a mean that is a tie, of numbers with few bits") {
+  context quick, exact({.first_tier = tier::exact});
+  array x(dtype::f64, {1, 4}), w(dtype::f64, {4}), b(dtype::f64, {4});
+  for (std::size_t i = 0; i < 4; ++i) {
+    x.set(i, std::bit_cast<std::uint64_t>(i < 2 ? 1.0 : 1 + 0x1p-52));
+    w.set(i, std::bit_cast<std::uint64_t>(1.0));
+    b.set(i, std::bit_cast<std::uint64_t>(0.25));
+  }
+  const tests::call_case call{"layer_norm", {x, w, b}, {}};
+  const std::vector<array> got = tests::run(quick, call);
+  CHECK(got == tests::run(exact, call));
+  CHECK(got[1].get(0) == std::bit_cast<std::uint64_t>(1.0));
+  CHECK(quick.read_statistics().elements[1] == 6);
+}

@@ -181,11 +181,7 @@ __device__ void set_outputs(const wide_geometry& g, const wide_row<Op>& row, con
   using rule = num::wide_rule<Op>;
   const auto n = num::quick_numbers<quick, Precise>(row.given, s);
   int left = 0;
-  const auto is_decided = [&](bool is) {
-    tally.decided += is ? 1 : 0;
-    left += is ? 0 : 1;
-    return is;
-  };
+  std::int64_t asked = 0;
   if constexpr (rule::per_element) {
     constexpr int elements = num::elements_of<rule>;
     walk_of_share<Op, elements> walk(g, row, mine);
@@ -220,9 +216,14 @@ __device__ void set_outputs(const wide_geometry& g, const wide_row<Op>& row, con
             v[i] = precise_element<Op>(n, row.given, of);
           }
         }
-        if (is_decided(v[i].decided && n.is_known)) walk.set(i, v[i].value);
+        if (v[i].decided && n.is_known) {
+          walk.set(i, v[i].value);
+        } else {
+          ++left;
+        }
       }
     });
+    if (mine.first < mine.end) asked = (mine.end - mine.first - 1) / mine.step + 1;
   }
   if constexpr (rule::results != 0) {
     if (mine.first == 0) {
@@ -231,10 +232,16 @@ __device__ void set_outputs(const wide_geometry& g, const wide_row<Op>& row, con
         const std::int64_t j = rule::per_element ? g.length + K : K;
         if (!row.wants(g, j)) return;
         const num::decided64 v = quick::result(row.given, n, s, output);
-        if (is_decided(v.decided)) row.set(g, j, v.value);
+        ++asked;
+        if (v.decided) {
+          row.set(g, j, v.value);
+        } else {
+          ++left;
+        }
       });
     }
   }
+  tally.decided += asked - left;
   g.quick.leave(row.index.row, left);
 }
 template <op_id Op>
@@ -371,6 +378,9 @@ constexpr std::int64_t part_elements = 8192;  // at least
 
 void take_quick_workspace(wide_geometry& g, const job& j, carver& space) {
   quick_work& q = g.quick;
+  bool has_rule = false;
+  ops::for_row_operation(g.op, [&]<class Op>() { has_rule = num::has_quick_rule<Op::id>; });
+  if (!has_rule || j.first_tier > tier::binary64) return;
   space.take(q.count, 1);
   space.take(q.left, g.rows);
   space.take(q.rows, g.rows);

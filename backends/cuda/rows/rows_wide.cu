@@ -6,7 +6,7 @@
 #include "backends/cuda/rows/rows_wide.cuh"
 #include "librepdl/ops/rows/cross_entropy_binary64.hpp"
 #include "librepdl/ops/rows/norm_binary64.hpp"
-#include "librepdl/ops/rows/softmax_quick.hpp"
+#include "librepdl/ops/rows/softmax_binary64.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -243,7 +243,7 @@ class wide_work final : public planned {
         g_.levels = cut.levels;
         for (int k = 0; k < 2; ++k) g_.former[k] = static_cast<const double*>(cut.former[k]);
         if constexpr (num::wide_rule<Op::id>::inputs.target >= 0) space.take(g_.divisor, 1);
-        if (num::has_quick_rule<Op::id> && j.first_tier <= tier::binary64) take_quick_workspace(g_, j, space);
+        take_quick_workspace(g_, j, space);
         if constexpr (num::is_loss<num::wide_rule<Op::id>>) {
           if (!g_.is_total) return;
           space.take(g_.total, 1);

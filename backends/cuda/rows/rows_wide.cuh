@@ -108,7 +108,7 @@ struct wide_row {
   }
 };
 
-// The quick tier of all rows: what it takes of the workspace, and its launches.
+// The quick tier of all rows: what it takes of the workspace, if the operation has it and the call begins with it, and its launches.
 void take_quick_workspace(wide_geometry& g, const job& j, carver& space);
 void run_quick_rows(const wide_geometry& g, const job& j);
 

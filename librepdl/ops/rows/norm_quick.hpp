@@ -110,12 +110,15 @@ struct sum_height {
   REPDL_HD double eta() const { return compensated_bound(additions + 2, 1.0); }
 };
 // A sum whose error is known, as the wide rules have it.
-REPDL_HD wide_sum<double> within(const compensated_sum<double>& s, double error) { return {{s.hi, s.lo, 0.0}, error}; }
+template <class Sum>
+REPDL_HD wide_sum<double> within(const Sum& s, double error) {
+  return {{s.hi, s.lo, 0.0}, error};
+}
 
 // D and M, if there is a mean, and Q.
 template <bool Centred>
 struct quick_norm_sums {
-  compensated_sum<double> first;
+  twice_tracked_sum<double> first;  // whose error is known: means of few bits are ties
   double magnitude;
   compensated_sum<double> second;
   sum_height height;
@@ -123,7 +126,7 @@ struct quick_norm_sums {
   REPDL_HD void start(const wide_row_given&) { *this = {}; }
   REPDL_HD void add(const dd& d, const double*) {
     if constexpr (Centred) {
-      add_pair(first, d);
+      first.add(d);
       magnitude += magnitude_of(d.hi);
     }
     add_pair(second, square_pair(d));
@@ -275,6 +278,13 @@ struct quick_norm_rule {
     return Centred ? zero_with_bias(r, r.is_constant, x) : zero_of_product(r, x);
   }
   REPDL_HD static decided64 result(const wide_row_given& o, const numbers&, const sums& s, int what) {
+    if constexpr (Centred) {
+      if (what == 1) {  // the mean of x: (D + n c) / n
+        twice_tracked_sum<double> sum = s.first;
+        sum.add(two_prod(static_cast<double>(o.length), o.top));
+        return certify_mean_of_sum(sum, 0.0, o.length);
+      }
+    }
     return wide_rule<Op>::template settle<wide64>(o, s.enclosed(o), nullptr, what);
   }
 };

@@ -34,45 +34,54 @@ REPDL_HD dd weight_below(double x, double max) {
   return {is_deep ? 0.0 : e.hi, is_deep ? 0.0 : e.lo};
 }
 
-// rest and k, as exponential_sum has them.
+// A sum of terms that are not negative. An addition loses 3 u^2 of the sum (add_positive), and no number passes more than there are terms and merges,
+// which are fewer than terms and 64: of n together less than 2^-103 (2 n + 64), the products of errors included. Deep gaps: 2^-865 each.
+struct sum_of_weights {
+  dd sum;
+
+  REPDL_HD void add(dd term) {
+    const dd s = two_sum(sum.hi, term.hi);
+    sum = fast_two_sum(s.hi, s.lo + (sum.lo + term.lo));
+  }
+  template <bool Precise>
+  REPDL_HD wide64 enclosed(std::int64_t n) const {
+    const auto terms = static_cast<double>(n);
+    const double relative = exp_error<Precise> * (1 + 0x1p-20) + 0x1p-103 * (2 * terms + 64);
+    return {sum, relative * sum.hi + 0x1p-864 * terms};
+  }
+};
+// k + rest.
 struct quick_weights {
+  sum_of_weights all;
+
+  REPDL_HD void start(const wide_row_given&) { all = {}; }
+  REPDL_HD void add(const dd& term, const double*) { all.add(term); }
+  REPDL_HD void merge(const quick_weights& o) { all.add(o.all.sum); }
+};
+// k and rest, as exponential_sum has them: a logarithm may be as small as rest.
+struct quick_weights_beside_greatest {
   double max;
   double count;
-  dd rest;
+  sum_of_weights rest;
 
-  REPDL_HD void start(const wide_row_given& o) { *this = {o.top, 0.0, {0.0, 0.0}}; }
+  REPDL_HD void start(const wide_row_given& o) { *this = {o.top, 0.0, {}}; }
   REPDL_HD void add(const dd& term, const double* x) {
     const bool counts = x[0] == max;
     count += counts ? 1.0 : 0.0;
-    add_rest({counts ? 0.0 : term.hi, counts ? 0.0 : term.lo});
+    rest.add({counts ? 0.0 : term.hi, counts ? 0.0 : term.lo});
   }
-  REPDL_HD void merge(const quick_weights& o) {
+  REPDL_HD void merge(const quick_weights_beside_greatest& o) {
     count += o.count;
-    add_rest(o.rest);
-  }
-  // Of a row of n elements. An addition loses 3 u^2 of the sum (add_positive), and no number passes more than there are elements and merges, which
-  // are fewer than elements and 64: together less than 2^-103 (2 n + 64), the products of errors included. Deep gaps: 2^-865 each.
-  template <bool Precise>
-  REPDL_HD exponential_sum<wide64, double> of_row(std::int64_t n) const {
-    const auto terms = static_cast<double>(n);
-    const double relative = exp_error<Precise> * (1 + 0x1p-20) + 0x1p-103 * (2 * terms + 64);
-    return {max, count, {rest, relative * rest.hi + 0x1p-864 * terms}};
-  }
-
- private:
-  REPDL_HD void add_rest(dd term) {
-    const dd s = two_sum(rest.hi, term.hi);
-    rest = fast_two_sum(s.hi, s.lo + (rest.lo + term.lo));
+    rest.add(o.rest.sum);
   }
 };
 
 template <ops::op_id Op>
 struct quick_exponential_rule : row_rule<Op> {
   static constexpr bool keeps_term = true;
-  using sums = quick_weights;
   template <bool Precise>
   REPDL_HD static dd term(const wide_row_given& o, const double* x) {
-    return weight_below<Precise>(x[0], o.top);  // of the greatest ones 1, exactly, which sums do not take
+    return weight_below<Precise>(x[0], o.top);  // of the greatest ones 1, exactly
   }
   REPDL_HD static bool needs_operands(const dd& term) { return term.hi == 0; }
 };
@@ -84,6 +93,7 @@ struct quick_exponential_rule : row_rule<Op> {
 // What is deep is 0 where 747 or more are between x_i and m: p_i < e^-747 < 2^-1077; with g 2048 or more (scaled_softmax).
 template <ops::op_id Op, bool Scaled>
 struct quick_softmax_rule : quick_exponential_rule<Op> {
+  using sums = quick_weights;
   struct numbers {
     bool is_known;
     double max;
@@ -93,13 +103,12 @@ struct quick_softmax_rule : quick_exponential_rule<Op> {
   };
   template <bool Precise>
   REPDL_HD static numbers prepare(const wide_row_given& o, const quick_weights& s) {
-    wide64 sum = s.of_row<Precise>(o.length).rest;
-    add_value(sum, s.count);
+    const wide64 sum = s.all.template enclosed<Precise>(o.length);
     wide64 factor = wide_of(Scaled ? o.g : 1.0);
     divide_by(factor, sum);
     const double size = magnitude_of(factor.value.hi);
     const bool is_known = size >= 0x1p-60 && size <= 0x1p800;
-    return {is_known, s.max, o.g, factor.value, factor.error / size * (1 + 0x1p-10) + 0x1p-102};
+    return {is_known, o.top, o.g, factor.value, factor.error / size * (1 + 0x1p-10) + 0x1p-102};
   }
   template <bool Precise>
   REPDL_HD static decided64 element(const numbers& n, const dd& term, const double* x) {
@@ -119,14 +128,16 @@ struct quick_rule<ops::op_id::logsumexp_backward> : quick_softmax_rule<ops::op_i
 // R = ln(k + rest), if it is not tiny, and known.
 template <ops::op_id Op>
 struct quick_logarithm_rule : quick_exponential_rule<Op> {
+  using sums = quick_weights_beside_greatest;
   struct numbers {
     bool is_known;
     double max;
     wide64 log;
   };
   template <bool Precise>
-  REPDL_HD static numbers prepare(const wide_row_given& o, const quick_weights& s) {
-    const wide64 log = logarithm_of(s.of_row<Precise>(o.length));
+  REPDL_HD static numbers prepare(const wide_row_given& o, const sums& s) {
+    const wide64 log =
+        logarithm_of(exponential_sum<wide64, double>{s.max, s.count, s.rest.template enclosed<Precise>(o.length)});
     return {log.value.hi >= 0x1p-700 && log.error <= 0x1p-40 * log.value.hi, s.max, log};
   }
 };
@@ -144,7 +155,7 @@ struct quick_rule<ops::op_id::log_softmax> : quick_logarithm_rule<ops::op_id::lo
 // m + R.
 template <>
 struct quick_rule<ops::op_id::logsumexp> : quick_logarithm_rule<ops::op_id::logsumexp> {
-  REPDL_HD static decided64 result(const wide_row_given&, const numbers& n, const quick_weights&, int) {
+  REPDL_HD static decided64 result(const wide_row_given&, const numbers& n, const sums&, int) {
     return round_number<double>(add(wide_of(n.max), n.log));
   }
 };
