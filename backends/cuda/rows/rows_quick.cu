@@ -14,6 +14,10 @@ constexpr int warps = row_warps;
 constexpr int most_terms = static_cast<int>(num::most_kept_terms) / threads;  // of a thread
 constexpr int slot_bytes = 64;  // of a warp: what it hands to the others of its team
 
+// Of rows whose results may lie where what they are made of was, nothing is written before all is decided: by one block, in rows_wide.cu.
+template <op_id Op>
+concept has_quick_rows = num::has_quick_rule<Op> && num::formers_of<num::wide_rule<Op>>
+== 0;
 template <op_id Op>
 using quick_rule = num::quick_rule<Op>;
 template <op_id Op>
@@ -379,7 +383,7 @@ constexpr std::int64_t part_elements = 8192;  // at least
 void take_quick_workspace(wide_geometry& g, const job& j, carver& space) {
   quick_work& q = g.quick;
   bool has_rule = false;
-  ops::for_row_operation(g.op, [&]<class Op>() { has_rule = num::has_quick_rule<Op::id>; });
+  ops::for_row_operation(g.op, [&]<class Op>() { has_rule = has_quick_rows<Op::id>; });
   if (!has_rule || j.first_tier > tier::binary64) return;
   space.take(q.count, 1);
   space.take(q.left, g.rows);
@@ -401,7 +405,7 @@ void run_quick_rows(const wide_geometry& g, const job& j) {
   clear(g.quick.count, 1);
   clear(g.quick.left, g.rows);
   ops::for_row_operation(g.op, [&]<class Op>() {
-    if constexpr (num::has_quick_rule<Op::id>) {
+    if constexpr (has_quick_rows<Op::id>) {
       if (g.quick.parts > 1) {
         launch_parts<Op::id>(g, j);
       } else if (num::has_precise_terms<quick_rule<Op::id>> && g.length > num::most_kept_terms) {

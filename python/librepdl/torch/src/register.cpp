@@ -288,7 +288,9 @@ struct replaced final : c10::OperatorKernel {
       for (int k = 0; what.kind == variant::out && into.size() > 1 && k < what.arguments; ++k) {
         for_each_tensor(arguments[k], [&](const Tensor& t) { at::assert_no_overlap(into[i], t); });
       }
-      TORCH_CHECK(into.size() == 1 || r.scalar_type() == into[i].scalar_type(), "Expected out tensor to have dtype ",
+      // Places and draws do not turn into other types, as aten has it.
+      const bool as_it_is = into.size() != 1 || (what.kind == variant::out && r.scalar_type() == at::kLong);
+      TORCH_CHECK(!as_it_is || r.scalar_type() == into[i].scalar_type(), "Expected out tensor to have dtype ",
                   r.scalar_type(), ", but got ", into[i].scalar_type(), " instead");
       TORCH_CHECK(c10::canCast(r.scalar_type(), into[i].scalar_type()), "result type ", r.scalar_type(),
                   " can't be cast to the desired output type ", into[i].scalar_type());
