@@ -22,6 +22,7 @@
 #include <cub/device/device_reduce.cuh>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -105,6 +106,20 @@ std::vector<result> race(const std::vector<contender>& all) {
   cudaEventDestroy(begin);
   cudaEventDestroy(end);
   return results;
+}
+
+// The same as a graph, whose replay costs the CPU little, however many launches the call has.
+contender captured(const contender& c) {
+  c.run();  // takes the memory that it needs
+  cudaGraph_t graph;
+  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+  c.run();
+  must(cudaStreamEndCapture(stream, &graph), "capture");
+  cudaGraphExec_t once;
+  must(cudaGraphInstantiate(&once, graph, 0), "graph");
+  must(cudaGraphDestroy(graph), "graph");
+  const std::shared_ptr<CUgraphExec_st> kept(once, cudaGraphExecDestroy);
+  return {c.name, c.work, [kept] { must(cudaGraphLaunch(kept.get(), stream), "graph"); }};
 }
 
 // The rows in Google Benchmark's JSON format; each is complete when it is written.
@@ -373,6 +388,29 @@ void reductions(context& ctx, std::int64_t n) {
     report("argmax of rows" + what, bytes, [&] {
       argmax(ctx, all.reshape({n / cols, cols}), to_indices({n / cols}), {.axis = sizes{1}});
     });
+  }
+  // As graphs: sums that may lie in the cache.
+  for (const dtype format : {dtype::f32, dtype::f64}) {
+    for (const int log2 : {18, 20, 22, 24, 26, 27}) {
+      const std::int64_t terms = std::int64_t{1} << log2;
+      const std::string name = "sum " + std::string(name_of(format)) + " 2^" + std::to_string(log2) + " captured";
+      if (!wanted(name) || terms > n) continue;
+      const bool is_wide = format == dtype::f64;
+      const const_tensor_view part(is_wide ? wide.data : x.data, format, sizes{terms}, gpu);
+      const tensor_view one(out.data, format, sizes{}, gpu);
+      const double bytes = static_cast<double>(terms) * static_cast<double>(size_of(format));
+      const std::vector<result> all = race(
+          {captured({name, bytes, [&] { sum(ctx, part, one); }}),
+           captured({"cub", bytes, [&] {
+                       must(is_wide
+                                ? cub::DeviceReduce::Sum(cub_space.data, cub_bytes[1], wide.d(), out.d(), terms, stream)
+                                : cub::DeviceReduce::Sum(cub_space.data, cub_bytes[0], x.f(), out.f(), terms, stream),
+                            "cub");
+                     }})});
+      std::printf("%-26s %9.2f us  cub %9.2f us  ratio %.3f\n", name.c_str(), all[0].ms * 1e3, all[1].ms * 1e3,
+                  all[1].ratio);
+      json.row("reductions", name, "B/s", all);
+    }
   }
   if (wanted("sum small")) {
     const tensor_view one(out.f(), sizes{}, gpu);

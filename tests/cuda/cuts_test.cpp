@@ -130,6 +130,14 @@ TEST_CASE("cuts of reductions: every term is somebody's, and launches are within
                   CHECK(c.repair.words <= 32);
                   CHECK(repair_grid(c.repair, d) <= static_cast<unsigned>(multiprocessors * repair_blocks));
                 }
+                if (c.is_long) {  // blocks that share an output all run at once
+                  CHECK(op != op_id::max);
+                  CHECK(!c.is_few);
+                  CHECK(!wide);
+                  CHECK(c.first.chunks > 1);
+                  CHECK(c.repair.team == reduce_threads);
+                  CHECK(outputs * c.repair.chunks <= std::int64_t{multiprocessors} * repair_blocks);
+                }
                 CHECK(c.chunks() >= c.first.chunks);
               }
             }
@@ -181,6 +189,15 @@ TEST_CASE("cuts of reductions: few sums are a block's each, but not where number
   CHECK(!is_few(op_id::sum, 264, 1000, device_of(132, 90, wide_choice())));
   CHECK(is_few(op_id::sum, 1, 262144, device_of(132)));
   CHECK(!is_few(op_id::sum, 1, 262145, device_of(132)));
+  const auto is_long = [](op_id op, std::int64_t outputs, std::int64_t length, const properties& d) {
+    return cut_reduction(reduction(op, dtype::f32, outputs, length), d).is_long;
+  };
+  CHECK(is_long(op_id::sum, 1, 262145, device_of(132)));
+  CHECK(is_long(op_id::sum, 264, 1 << 20, device_of(132)));
+  CHECK(!is_long(op_id::sum, 265, 1 << 20, device_of(132)));
+  CHECK(!is_long(op_id::sum, 1, 262144, device_of(132)));
+  CHECK(!is_long(op_id::max, 1, 262145, device_of(132)));
+  CHECK(!is_long(op_id::sum, 1, 262145, device_of(132, 90, wide_choice())));
   // Short ones are read once, longer ones in chunks.
   CHECK(cut_reduction(reduction(op_id::sum, dtype::f32, 4, 16384), device_of(132)).first.chunks == 1);
   CHECK(cut_reduction(reduction(op_id::sum, dtype::f32, 4, 16385), device_of(132)).first.chunks > 1);

@@ -148,6 +148,7 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
     pack<Out> y;
     unsigned undecided = 0;
     if (first >= p.count) break;
+    std::int64_t to[batch];  // the outputs' places; packed: that of the first
     if (packed) {
       std::int64_t at[F::arity + 1];
       p.axes.locate(static_cast<std::uint32_t>(first), at);
@@ -165,15 +166,8 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
           x[a] = *reinterpret_cast<const pack<In>*>(static_cast<const In*>(p.in[a]) + at[a]);
         }
       }
-      undecided = apply(p, x, y);
-      Out* const to = static_cast<Out*>(p.out) + at[F::arity];
-      if (undecided == 0) {
-        *reinterpret_cast<pack<Out>*>(to) = y;
-      } else {
-        store_decided(to, y, undecided);
-      }
+      to[0] = at[F::arity];
     } else {
-      std::int64_t out[batch];
 #pragma unroll
       for (int j = 0; j < batch; ++j) {
         std::int64_t at[F::arity + 1];
@@ -181,14 +175,24 @@ __global__ void __launch_bounds__(threads, least_blocks<F>)
         p.axes.locate(static_cast<std::uint32_t>(i < p.count ? i : first), at);
 #pragma unroll
         for (int a = 0; a < F::arity; ++a) x[a].v[j] = read_element(p, a, at[a]);
-        out[j] = at[F::arity];
+        to[j] = at[F::arity];
       }
-      const unsigned left = apply(p, x, y);
+    }
+    const unsigned left = apply(p, x, y);
+    Out* const out = static_cast<Out*>(p.out);
+    if (packed) {
+      undecided = left;
+      if (undecided == 0) {
+        *reinterpret_cast<pack<Out>*>(out + to[0]) = y;
+      } else {
+        store_decided(out + to[0], y, undecided);
+      }
+    } else {
 #pragma unroll
       for (int j = 0; j < batch; ++j) {
         if (first + j * threads >= p.count) break;
         if ((left >> j & 1) == 0) {
-          static_cast<Out*>(p.out)[out[j]] = y.v[j];
+          out[to[j]] = y.v[j];
         } else {
           undecided |= 1u << j;
         }

@@ -5,7 +5,8 @@
 // partial results go to the workspace and a second kernel joins them. Sums are decided in binary64 first; undecided
 // outputs are marked in a bitmap that a double-double launch works off, and after it an exact one; there the last chunk
 // of an output to be done joins them. The launches do not depend on the data: no host round trip. Few sums that are not
-// long are one launch, of a block for each, or two, of which the second joins chunks and repairs.
+// long are one launch, of a block for each, or two, of which the second joins chunks and repairs; of few long ones the second launch, of
+// more blocks, joins them and is the next tier.
 #include <algorithm>
 
 #include "backends/cuda/reduce/reduce_policies.cuh"
@@ -45,10 +46,12 @@ class reduce_work final : public planned {
     r_.first = cut.first;
     r_.repair = cut.repair;
     r_.is_few = cut.is_few;
+    r_.is_long = cut.is_long;
     if (p.is_tested() && !r_.is_few) {
       r_.mark_words = ceil_div(p.outputs, 32) + (r_.repair.chunks > 1 ? p.outputs : 0);
       space.take(r_.marks, r_.mark_words);
     }
+    if (cut.is_long) space.take(r_.next_partials, p.outputs, r_.repair.chunks, partial_size(p));
     if (cut.chunks() > 1) space.take(r_.partials, p.outputs, cut.chunks(), partial_size(p));
   }
 

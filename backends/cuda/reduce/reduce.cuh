@@ -33,11 +33,13 @@ struct reduction {
   reduce_geometry first;
   reduce_geometry repair;
   bool is_few;
+  bool is_long;
   // What the repairs know of outputs: a bit for each that is undecided; then, where they join chunks, how many are
   // there.
   std::uint32_t* marks;
   std::int64_t mark_words;
   std::byte* partials;
+  std::byte* next_partials;  // of long sums
 };
 
 // Results in another format than the operands' (reduce_other.cu).

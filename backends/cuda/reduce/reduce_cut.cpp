@@ -5,6 +5,13 @@
 namespace repdl::cuda {
 namespace {
 
+// Into at most `chunks` chunks, each at least what its team loads at once.
+void cut_length(reduce_geometry& g, std::int64_t chunks, const plan::reduce_plan& p) {
+  const std::int64_t portion = std::int64_t{g.team} * loaded_terms(size_of(p.type), p.inputs);
+  g.chunk_length = chunks == 1 ? std::max<std::int64_t>(p.length, 1) : round_up(ceil_div(p.length, chunks), portion);
+  g.chunks = std::max<std::int64_t>(1, ceil_div(p.length, g.chunk_length));
+}
+
 // `repair`: for the tiers after the first, which see few outputs and want many threads for each.
 reduce_geometry describe(const plan::reduce_plan& p, const properties& device, bool repair) {
   const auto pack = static_cast<std::int64_t>(16 / size_of(p.type));
@@ -56,8 +63,7 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
     const std::int64_t have = std::min(repair ? ceil_div(p.outputs, 256) : p.outputs, wanted) * g.team;
     const std::int64_t room = repair ? std::max<std::int64_t>(1, wanted / p.outputs) : most;
     const std::int64_t chunks = std::clamp<std::int64_t>(wanted / have, 1, std::min(most, room));
-    g.chunk_length = chunks == 1 ? std::max<std::int64_t>(p.length, 1) : round_up(ceil_div(p.length, chunks), portion);
-    g.chunks = std::max<std::int64_t>(1, ceil_div(p.length, g.chunk_length));
+    cut_length(g, chunks, p);
     const std::int64_t teams = std::int64_t{device.multiprocessors} * repair_blocks * reduce_threads / g.team;
     g.words = static_cast<int>(std::clamp<std::int64_t>(ceil_div(p.outputs, 32) * g.chunks / teams, 1, 32));
     g.packed = p.reduced_rank > 0;
@@ -78,8 +84,7 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
 constexpr std::int64_t longest_of_few = 262144;
 constexpr std::int64_t longest_short = 16384;
 bool are_few(const plan::reduce_plan& p, const properties& device) {
-  return p.is_tested() && p.outputs <= 2 * std::int64_t{device.multiprocessors} && p.length <= longest_of_few &&
-         !device.choice.wide;
+  return p.is_tested() && p.outputs <= 2 * std::int64_t{device.multiprocessors} && !device.choice.wide;
 }
 
 }  // namespace
@@ -87,14 +92,20 @@ bool are_few(const plan::reduce_plan& p, const properties& device) {
 reduce_cut cut_reduction(const plan::reduce_plan& p, const properties& device) {
   reduce_cut c{};
   c.first = describe(p, device, false);
-  if (are_few(p, device) && p.length <= longest_short && (!c.first.columns || p.length < 32)) {
+  const bool few = are_few(p, device);
+  if (few && p.length <= longest_short && (!c.first.columns || p.length < 32)) {
     c.first.columns = false;
     c.first.team = reduce_threads;
     c.first.chunks = 1;
     c.first.chunk_length = p.length;
   }
-  c.is_few = are_few(p, device) && (c.first.chunks > 1 || c.first.team == reduce_threads);
+  c.is_few = few && p.length <= longest_of_few && (c.first.chunks > 1 || c.first.team == reduce_threads);
+  c.is_long = few && p.length > longest_of_few && c.first.chunks > 1;
   if (p.is_tested() && !c.is_few) c.repair = describe(p, device, true);
+  if (c.is_long) {  // as many blocks as run at once
+    cut_length(c.repair, std::max<std::int64_t>(1, std::int64_t{device.multiprocessors} * repair_blocks / p.outputs),
+               p);
+  }
   return c;
 }
 

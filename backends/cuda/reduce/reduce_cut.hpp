@@ -46,11 +46,13 @@ REPDL_HD constexpr int loaded_terms(std::size_t bytes, int inputs) {
 }
 
 // For sums of numbers that are rounded, the repairing launches divide the work differently; few sums, not long ones, are
-// joined and repaired by a block each, which reads them, too, where they are short.
+// joined and repaired by a block each, which reads them, too, where they are short; of few long ones each of the blocks that repair them joins
+// all chunks for itself.
 struct reduce_cut {
   reduce_geometry first;
   reduce_geometry repair;  // of such sums, if there are not few
   bool is_few;
+  bool is_long;
 
   std::int64_t chunks() const {
     return first.chunks < repair.chunks ? repair.chunks : first.chunks;

@@ -381,45 +381,53 @@ __global__ void __launch_bounds__(threads) join_chunks(const reduce_geometry g, 
   count_of_block(counters, P::decides, decided);
 }
 
-// Late tiers: warps or blocks work off the marks, g.words at a time, and clear those of what they decide. Of the teams
-// that have an output's chunks the last to be done joins them. A mark stays until then, so that every chunk's team sees
-// it.
+// A team adds the terms of a chunk to an output. Of the teams that have an output's chunks the last to be done joins them, and its first lane
+// calls settle(whether the output is decided).
+template <class P, class Settle>
+__device__ void take_chunk(const reduce_geometry& g, const reduce_parameters& p, std::int64_t output,
+                           std::int64_t chunk, int lane, P* partials, std::uint32_t* arrived, P* of_warp,
+                           const Settle& settle) {
+  P acc;
+  const std::int64_t begin = chunk * g.chunk_length;
+  take_terms(acc, g, p, row_pointers<P>(g, output), begin, min(begin + g.chunk_length, g.length), g.team, lane);
+  merge_team(acc, g.team, of_warp);
+  if (g.chunks > 1) {
+    bool last = false;
+    if (lane == 0) {
+      partials[place_of(g, output, chunk)] = acc;
+      __threadfence();
+      last = atomicAdd(arrived + output, 1u) + 1 == g.chunks;
+    }
+    last = g.team > 32 ? __syncthreads_or(last) != 0 : __shfl_sync(full_warp, last, 0);
+    if (!last) return;
+    __threadfence();
+    acc = P();
+    for (std::int64_t c = lane; c < g.chunks; c += g.team) acc.merge(partials[place_of(g, output, c)]);
+    merge_team(acc, g.team, of_warp);
+    if (lane == 0) arrived[output] = 0;
+  }
+  if (lane == 0) settle(write_result(acc, g, p, output));
+  __syncwarp();
+}
+
+// Late tiers: warps or blocks work off the marks, g.words at a time, and clear those of what they decide. A mark stays until then, so that every
+// chunk's team sees it.
 template <class P>
 __global__ void __launch_bounds__(threads, repair_blocks)
     repair_rows(const reduce_geometry g, const reduce_parameters p, P* partials, std::uint32_t* marks,
                 std::uint32_t* arrived, counter* counters) {
   alignas(16) __shared__ unsigned char shared[warps * sizeof(P)];
-  P* const of_warp = reinterpret_cast<P*>(shared);
   const int lane = static_cast<int>(threadIdx.x) & (g.team - 1);
   const std::int64_t words = (g.outputs + 31) / 32;
   const std::int64_t teams = static_cast<std::int64_t>(gridDim.x) * (threads / g.team);
   const std::int64_t items = (words + g.words - 1) / g.words * g.chunks;
   int decided = 0;
   const auto repair = [&](std::int64_t output, std::int64_t chunk) {
-    P acc;
-    const std::int64_t begin = chunk * g.chunk_length;
-    take_terms(acc, g, p, row_pointers<P>(g, output), begin, min(begin + g.chunk_length, g.length), g.team, lane);
-    merge_team(acc, g.team, of_warp);
-    if (g.chunks > 1) {
-      bool last = false;
-      if (lane == 0) {
-        partials[place_of(g, output, chunk)] = acc;
-        __threadfence();
-        last = atomicAdd(arrived + output, 1u) + 1 == g.chunks;
-      }
-      last = g.team > 32 ? __syncthreads_or(last) != 0 : __shfl_sync(full_warp, last, 0);
-      if (!last) return;
-      __threadfence();
-      acc = P();
-      for (std::int64_t c = lane; c < g.chunks; c += g.team) acc.merge(partials[place_of(g, output, c)]);
-      merge_team(acc, g.team, of_warp);
-      if (lane == 0) arrived[output] = 0;
-    }
-    if (lane == 0 && write_result(acc, g, p, output)) {
+    take_chunk(g, p, output, chunk, lane, partials, arrived, reinterpret_cast<P*>(shared), [&](bool is_decided) {
+      if (!is_decided) return;
       atomicAnd(marks + (output >> 5), ~(1u << (output & 31)));
       ++decided;
-    }
-    __syncwarp();
+    });
   };
   for (std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * (threads / g.team) + threadIdx.x / g.team;
        item < items; item += teams) {
@@ -436,19 +444,52 @@ __global__ void __launch_bounds__(threads, repair_blocks)
   count_of_block(counters, P::decides, decided);
 }
 
-// Few sums: a block for each, which reads it or joins its chunks, and goes on to the next tier where one leaves it
-// undecided.
+// Merges the chunks that the first launch left of an output into thread 0's.
+template <class P>
+__device__ P joined_chunks(const reduce_geometry& g, const P* partials, std::int64_t output, P* of_warp) {
+  P acc;
+  for (std::int64_t c = threadIdx.x; c < g.chunks; c += threads) acc.merge(partials[place_of(g, output, c)]);
+  merge_team(acc, threads, of_warp);
+  return acc;
+}
+
+// Few long sums: each of the blocks that share an output joins what the first launch left of it, and if that does not decide it, takes a chunk of
+// its terms for the next tier; what that leaves is marked.
+template <class First, class Next>
+__global__ void __launch_bounds__(threads, repair_blocks)
+    join_or_repair(const reduce_geometry g, const reduce_parameters p, const First* partials,
+                   const reduce_geometry next, const reduce_parameters next_p, Next* next_partials,
+                   std::uint32_t* marks, std::uint32_t* arrived, counter* counters) {
+  alignas(16) __shared__ unsigned char shared[warps * (sizeof(First) > sizeof(Next) ? sizeof(First) : sizeof(Next))];
+  wait_for_former();
+  const std::int64_t output = blockIdx.x / next.chunks;
+  const std::int64_t chunk = blockIdx.x - output * next.chunks;
+  const First acc = joined_chunks(g, partials, output, reinterpret_cast<First*>(shared));
+  const bool is_decided = threadIdx.x == 0 && write_result(acc, g, p, output);  // by every block the same
+  if (is_decided && chunk == 0) count_elements(counters, First::decides, 1);
+  if (__syncthreads_or(is_decided) != 0) return;
+  take_chunk(next, next_p, output, chunk, static_cast<int>(threadIdx.x), next_partials, arrived,
+             reinterpret_cast<Next*>(shared), [&](bool is_repaired) {
+               if (is_repaired) {
+                 count_elements(counters, Next::decides, 1);
+               } else {
+                 atomicOr(marks + (output >> 5), 1u << (output & 31));
+               }
+             });
+}
+
+// Few sums that are not long: a block for each, which reads it or joins its chunks, and goes on to the next tier where one leaves it undecided.
 template <class P>
 __device__ bool attempt(const reduce_geometry& g, const reduce_parameters& p, const P* partials, unsigned char* shared,
                         bool* decided, counter* counters) {
   const std::int64_t output = blockIdx.x;
   P acc;
   if (partials != nullptr) {
-    for (std::int64_t c = threadIdx.x; c < g.chunks; c += threads) acc.merge(partials[place_of(g, output, c)]);
+    acc = joined_chunks(g, partials, output, reinterpret_cast<P*>(shared));
   } else {
     take_terms(acc, g, p, row_pointers<P>(g, output), 0, g.length, threads, static_cast<int>(threadIdx.x));
+    merge_team(acc, threads, reinterpret_cast<P*>(shared));
   }
-  merge_team(acc, threads, reinterpret_cast<P*>(shared));
   if (threadIdx.x == 0) {
     *decided = write_result(acc, g, p, output);
     count_elements(counters, P::decides, *decided ? 1 : 0);
@@ -491,12 +532,14 @@ void launch_first(const reduction& r, const reduce_parameters& p, const job& j) 
   launch_kernel<join_chunks<P>>(j, grid, threads, 0, r.first, p, reinterpret_cast<const P*>(r.partials), r.marks,
                                 j.counters);
 }
+// How many of an output's chunks are there.
+std::uint32_t* arrived_of(const reduction& r) { return r.marks + ceil_div(r.repair.outputs, 32); }
 template <class P>
 void launch_repair(const reduction& r, const reduce_parameters& p, const job& j) {
   const reduce_geometry& g = r.repair;
   const unsigned grid = repair_grid(g, j.device);
-  launch_kernel<repair_rows<P>>(j, grid, threads, 0, g, p, reinterpret_cast<P*>(r.partials), r.marks,
-                                r.marks + ceil_div(g.outputs, 32), j.counters);
+  launch_kernel<repair_rows<P>>(j, grid, threads, 0, g, p, reinterpret_cast<P*>(r.partials), r.marks, arrived_of(r),
+                                j.counters);
 }
 
 // A thread's own terms, the merges in a team, the chunks of a joining lane, the merges in its warp, a bias.
@@ -527,11 +570,20 @@ void launch_sum(const reduction& r, const job& j) {
     check(cudaMemsetAsync(r.marks, 0, static_cast<std::size_t>(r.mark_words) * 4, j.stream), "reduce",
           "cudaMemsetAsync");
   }
-  launch_first<Fast>(r, p, j);
-  p.forced = j.first_tier > tier::double_double;
-  p.height = height_of(ceil_div(r.repair.chunk_length, r.repair.team), r.repair.chunks);
-  if constexpr (!one_tier) launch_repair<DoubleDouble>(r, p, j);
-  launch_repair<Exact>(r, p, j);
+  reduce_parameters late = r.p;
+  late.forced = j.first_tier > tier::double_double;
+  late.height = height_of(ceil_div(r.repair.chunk_length, r.repair.team), r.repair.chunks);
+  using next = std::conditional_t<one_tier, Exact, DoubleDouble>;
+  if (r.is_long) {
+    launch_items<Fast>(r, p, j);
+    launch_kernel<join_or_repair<Fast, next>>(
+        j, r.repair.outputs * r.repair.chunks, threads, 0, r.first, p, reinterpret_cast<const Fast*>(r.partials),
+        r.repair, late, reinterpret_cast<next*>(r.next_partials), r.marks, arrived_of(r), j.counters);
+  } else {
+    launch_first<Fast>(r, p, j);
+    launch_repair<next>(r, late, j);
+  }
+  if constexpr (!one_tier) launch_repair<Exact>(r, late, j);
 }
 
 template <class T>
