@@ -195,6 +195,7 @@ std::vector<group> reduce_calls(const subject& what) {
                          from_every_tier(rows)};
   all.front().push_back(wide(columns));
   append(all[2], from_every_tier(wide(long_rows)));
+  append(all[2], from_every_tier(on_one(long_rows)));  // for which these are few and long
   append(all.back(), {packed_rows, columns});
   if (info_of(what.op).in.size() == 2) {
     for (group& g : all) {
@@ -219,6 +220,7 @@ std::vector<group> dot_calls(dtype type) {
     const test_call c{op_id::dot, {{{n}, layout::spread, type}, {{n}, layout::contiguous, type}}, layout::contiguous};
     all.push_back(from_every_tier(c));
     append(all.back(), from_every_tier(wide(c)));
+    append(all.back(), from_every_tier(on_one(c)));
   }
   return all;
 }
@@ -256,7 +258,10 @@ std::vector<group> matmul_calls(dtype type) {
                          {large, scaled(large)},
                          from_every_tier(rows),
                          {columns}};
-  if (type == dtype::f64) all.push_back(from_every_tier(wide(scaled(rows))));  // one engine for all of them
+  if (type == dtype::f64) {  // one engine for all of them
+    all.push_back(from_every_tier(wide(scaled(rows))));
+    append(all.back(), from_every_tier(on_one(scaled(rows))));
+  }
   if (type == dtype::f32) {
     test_call chain = batches;
     chain.attrs = {{"accumulate", "fma_chain"}};

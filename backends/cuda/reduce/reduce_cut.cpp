@@ -1,6 +1,7 @@
 #include "backends/cuda/reduce/reduce_cut.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace repdl::cuda {
 namespace {
@@ -38,7 +39,8 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
   g.columns = !repair && (p.length < 32 || across < along);
 
   // Enough items to fill the device, each with at least one batch per thread.
-  const std::int64_t wanted = std::int64_t{device.multiprocessors} * 2048;
+  static const char* const trial = std::getenv("TRIAL_WANTED");
+  const std::int64_t wanted = std::int64_t{device.multiprocessors} * (trial && !repair ? std::atoi(trial) : 2048);
   if (g.columns) {
     g.team = 1;
     g.chunks = std::clamp<std::int64_t>(wanted / p.outputs, 1, std::max<std::int64_t>(1, p.length / (2 * loaded)));
@@ -80,8 +82,10 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
 }
 
 // Few sums have two blocks on a multiprocessor, one for each output, whose threads repair it by at most 1024 terms
-// each. Of short sums, at most 64 terms for each thread, they do everything.
-constexpr std::int64_t longest_of_few = 262144;
+// each; longer ones fill the device. Of short sums, at most 64 terms for each thread, such blocks do everything.
+std::int64_t longest_of_few(const properties& device) {
+  return std::min<std::int64_t>(262144, std::int64_t{device.multiprocessors} * 2048);
+}
 constexpr std::int64_t longest_short = 16384;
 bool are_few(const plan::reduce_plan& p, const properties& device) {
   return p.is_tested() && p.outputs <= 2 * std::int64_t{device.multiprocessors} && !device.choice.wide;
@@ -93,14 +97,15 @@ reduce_cut cut_reduction(const plan::reduce_plan& p, const properties& device) {
   reduce_cut c{};
   c.first = describe(p, device, false);
   const bool few = are_few(p, device);
-  if (few && p.length <= longest_short && (!c.first.columns || p.length < 32)) {
+  const bool is_long = p.length > longest_of_few(device);
+  if (few && !is_long && p.length <= longest_short && (!c.first.columns || p.length < 32)) {
     c.first.columns = false;
     c.first.team = reduce_threads;
     c.first.chunks = 1;
     c.first.chunk_length = p.length;
   }
-  c.is_few = few && p.length <= longest_of_few && (c.first.chunks > 1 || c.first.team == reduce_threads);
-  c.is_long = few && p.length > longest_of_few && c.first.chunks > 1;
+  c.is_few = few && !is_long && (c.first.chunks > 1 || c.first.team == reduce_threads);
+  c.is_long = few && is_long && c.first.chunks > 1;
   if (p.is_tested() && !c.is_few) c.repair = describe(p, device, true);
   if (c.is_long) {  // as many blocks as run at once
     cut_length(c.repair, std::max<std::int64_t>(1, std::int64_t{device.multiprocessors} * repair_blocks / p.outputs),
