@@ -3,65 +3,18 @@
 #pragma once
 
 #include "backends/cuda/product/conv_tile.cuh"
+#include "backends/cuda/product/line_summary.cuh"
 #include "librepdl/num/sums.hpp"
 
 namespace repdl::cuda::conv {
 
-// What the bound and the lattice rule need to know of a line: at least the sum of its squares; the least nonzero
-// magnitude (as the pattern without its sign, times two, minus 1: zeros come out greatest); the OR of the patterns. A
-// number with exponent field e is a multiple of 2^(max(e, 1) - 150 + z), z the trailing zeros that all significands
-// have: a lower bound of the exact lattice, which suffices (it is exact where the smallest number needs all of the
-// common bits).
-struct summary {
-  double squares = 0;
-  unsigned least = 0xffffffffu;
-  unsigned bits = 0;
-
-  __device__ void merge(double other_squares, unsigned other_least, unsigned other_bits) {
-    squares += other_squares;
-    least = min(least, other_least);
-    bits |= other_bits;
-  }
-  __device__ void merge_lanes(int distance) {
-    merge(__shfl_xor_sync(full_warp, squares, distance), __shfl_xor_sync(full_warp, least, distance),
-          __shfl_xor_sync(full_warp, bits, distance));
-  }
-  __device__ double norm() const { return num::sqrt(squares); }
-  __device__ int lsb() const {
-    if (least == 0xffffffffu) return num::no_lsb;
-    const int e = static_cast<int>((least + 1) >> 24);
-    const int zeros = __ffs(static_cast<int>((bits & 0x7fffffu) | 0x800000u)) - 1;
-    return max(e, 1) - 150 + zeros;
-  }
-};
-
-// The same while a lane walks through its terms: squares in binary32, away from the unit that the matrix instruction
-// uses. After n fused steps the value s has S <= s (1 - 2^-24)^-n + n 2^-149 (a step loses at most 2^-24 of its result,
-// or 2^-150 where that is subnormal), and (1 - 2^-24)^-n <= 1 + n 2^-23 for n <= 2^22; `finish` returns that, in
-// binary64, whose own errors 2^-53 are in the margin between 2^-23 and 2^-24. Squares that overflow make the bound
-// infinite.
-struct lane_summary {
-  float squares = 0;
-  unsigned least = 0xffffffffu;
-  unsigned bits = 0;
-
-  __device__ void add(float x) {
-    const unsigned b = num::bits_of(x);
-    squares = __fmaf_rn(x, x, squares);
-    least = min(least, b + b - 1);
-    bits |= b;
-  }
-  __device__ summary finish(int steps) const {
-    const double n = static_cast<double>(steps);
-    const double s = least == 0xffffffffu ? 0.0 : static_cast<double>(squares) * (1 + n * 0x1p-23) + n * 0x1p-149;
-    return {s, least, bits};
-  }
-};
+// Squares in binary32, away from the unit that the matrix instruction uses.
+using lane_of_line = lane_summary<float, common_lattice>;
+using summary = line_summary<common_lattice>;
+static_assert(sizeof(summary) == 2 * sizeof(double));  // of schedule::partial_summary
 
 // What the last step knows of the tile's lines: rows, then columns.
-struct line_results {
-  double* norm;
-  int* lsb;
+struct line_results : line_bounds {
   place* out;   // y = nowhere: not there
   float* bias;  // of rows
 };

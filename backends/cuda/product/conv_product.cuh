@@ -152,14 +152,14 @@ __global__ void __launch_bounds__(T::threads, T::blocks)
   locate((T::stages - 1) & 1);
   // While the first panels are on their way.
   auto& after = *reinterpret_cast<line_summaries<T>*>(panels);
-  const line_results lines{after.norm, after.lsb, state.out, state.bias};
+  const line_results lines{{after.norm, after.lsb}, state.out, state.bias};
   if (extra < 0) describe_lines<T>(v, row0, col0, lines);
 
   double sum[T::m_tiles][T::n_tiles][4] = {};
   constexpr int own_m = (T::m_tiles + T::warps_n - 1) / T::warps_n;  // the warps share the summaries of lines
   constexpr int own_n = (T::n_tiles + T::warps_m - 1) / T::warps_m;
-  lane_summary of_rows[own_m][2];
-  lane_summary of_cols[own_n];
+  lane_of_line of_rows[own_m][2];
+  lane_of_line of_cols[own_n];
   int in_block = 0;
   int slot = 0;
   int fill = T::stages - 1;
@@ -281,10 +281,7 @@ __global__ void __launch_bounds__(T::threads, T::blocks)
     for (int i = tid; i < T::lines; i += T::threads) summaries[i] = after.lines[i];
     return;
   }
-  for (int i = tid; i < T::lines; i += T::threads) {
-    after.norm[i] = after.lines[i].norm();
-    after.lsb[i] = after.lines[i].lsb();
-  }
+  for (int i = tid; i < T::lines; i += T::threads) lines.set(i, after.lines[i]);
   __syncthreads();
   int decided = finish_rows<T>(p, v, lines, product, row0, col0, warp_row, warp_col, 0, 2 * T::m_tiles, s.height,
                                own_sums, T::threads);
@@ -306,7 +303,7 @@ __global__ void __launch_bounds__(finish_helpers<T> * 32)
   __shared__ int lsb[T::lines];
   __shared__ place out[T::lines];
   __shared__ float bias[T::rows];
-  const line_results lines{norm, lsb, out, bias};
+  const line_results lines{{norm, lsb}, out, bias};
   __shared__ double2 shared[helpers][lane_sums / 2][32];
   const int tid = static_cast<int>(threadIdx.x);
   const int lane = lane_of_thread();
@@ -340,12 +337,8 @@ __global__ void __launch_bounds__(finish_helpers<T> * 32)
     const int line = i < 16 ? warp_row + T::row(2 * m + i / 8, i % 8) : T::rows + warp_col + (i - 16);
     const summary* const from = reinterpret_cast<const summary*>(s.partial_summary) + split_tile * s.parts * T::lines;
     summary total;
-    for (int part = 0; part < s.parts; ++part) {
-      const summary x = from[part * T::lines + line];
-      total.merge(x.squares, x.least, x.bits);
-    }
-    lines.norm[line] = total.norm();
-    lines.lsb[line] = total.lsb();
+    for (int part = 0; part < s.parts; ++part) total.merge(from[part * T::lines + line]);
+    lines.set(line, total);
   }
   __syncthreads();
   describe_lines<T>(v, row0, col0, lines);

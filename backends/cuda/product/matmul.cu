@@ -10,7 +10,8 @@
 //     |s - S| <= ((1 + 2u)^H - 1) sum|a_k b_k| <= 2H u (1 + 2^-31) |a||b|                         for H <= 2^20,
 //     e = dot_bound(2H + 4, A, B) = fl((2H + 8) u A B).
 // (C) of certify.hpp: e(1 - u) >= |s - S| + u|s|, |s| <= |a||b|(1 + 2^-30), and A B falls short of |a||b| by at most
-// (K + 6) u <= 2^-27 + 6u for K <= 2^26, so (2H + 8)(1 - 2^-26) >= 2H(1 + 2^-31) + 1 + 2^-30 suffices: true.
+// (K + 6) u <= 2^-27 + 6u for K <= 2^26 (line_summary.cuh, squares in binary64: of K additions, the lanes' and the parts'
+// among them, and a root each), so (2H + 8)(1 - 2^-26) >= 2H(1 + 2^-31) + 1 + 2^-30 suffices: true.
 // A bias c is added last, t = fl(s + c): |t - (S + c)| <= |s - S| + u|s + c|, and (C) takes another u|t| + u e' for the
 // ends: e' = e + 4u(|s| + |c|) covers both. The lattice rule sees c as one more term. With factors c is none: s and e
 // become alpha s + beta c and its bound (ops/sums/scaled_sum.hpp).
@@ -166,8 +167,8 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
   const std::int64_t bound_height = 2 * p.height + 4;
   const std::int64_t row0 = tile_row * T::rows + warp_row + g;
   const std::int64_t col0 = tile_col * T::cols + warp_col + t * 2;
-  const double* const norms_b = p.b.norm + p.b.batch(batch) * p.b.padded_rows() + col0;
-  const int* const lsbs_b = p.b.lsb + p.b.batch(batch) * p.b.padded_rows() + col0;
+  const double* const norms_b = p.b.lines.norm + p.b.batch(batch) * p.b.padded_rows() + col0;
+  const int* const lsbs_b = p.b.lines.lsb + p.b.batch(batch) * p.b.padded_rows() + col0;
   constexpr int columns = T::n_tiles * 2;
   double norm_b[columns];
   int lsb_b[columns];
@@ -182,8 +183,8 @@ __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p,
     const std::int64_t row = row0 + i * 8;
     if (row >= p.m) continue;
     const std::int64_t a_row = p.a.batch(batch) * p.a.padded_rows() + row;
-    const double norm_a = p.a.norm[a_row];
-    const int lsb_a = p.a.lsb[a_row];
+    const double norm_a = p.a.lines.norm[a_row];
+    const int lsb_a = p.a.lines.lsb[a_row];
     Format* const out = at.out + row * p.out_row + col0 * p.out_col;
 #pragma unroll
     for (int j = 0; j < columns; ++j) {
@@ -245,7 +246,7 @@ class product_work final : public planned {
       source_[i] = source_of(p, i == 1, cut.operand[i]);
       splits_[i] = cut.operand[i].splits;
       take_panels(*panels[i], source_[i], space);
-      take_scratch(scratch_[i], source_[i], splits_[i], space);
+      space.take(parts_[i], panels[i]->padded_rows(), panels[i]->batches, splits_[i]);
     }
     p_.source_a = source_[0];
     p_.m = p.m;
@@ -277,8 +278,8 @@ class product_work final : public planned {
   void enqueue() override {
     const std::int64_t words = p_.batches * p_.m * p_.words_per_row;
     check(cudaMemsetAsync(p_.undecided, 0, static_cast<std::size_t>(words) * 4, j.stream), "matmul", "cudaMemsetAsync");
-    pack(source_[0], p_.a, scratch_[0], splits_[0], j);
-    pack(source_[1], p_.b, scratch_[1], splits_[1], j);
+    pack(source_[0], p_.a, parts_[0], splits_[0], j);
+    pack(source_[1], p_.b, parts_[1], splits_[1], j);
     if (large_) {
       launch_product<large_tile>(p_, j);
     } else {
@@ -290,7 +291,7 @@ class product_work final : public planned {
   bool large_;  // tiles
   operand_source source_[2];
   int splits_[2];
-  pack_scratch scratch_[2]{};
+  summary* parts_[2]{};  // of the lines
   product p_{};
 };
 

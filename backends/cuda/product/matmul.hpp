@@ -5,6 +5,7 @@
 
 #include "backends/cuda/core/axes.hpp"
 #include "backends/cuda/core/drivers.hpp"
+#include "backends/cuda/product/line_summary.cuh"
 #include "backends/cuda/product/matmul_cut.hpp"
 #include "librepdl/ops/formats.hpp"
 
@@ -30,18 +31,15 @@ struct operand_panels {
   std::int64_t row_panels;
   std::int64_t k_panels;
   std::int64_t batches;
-  double* norm;  // per batch and row (row_panels * 64 of them): fl(sqrt(fl(sum a^2)))
-  int* lsb;      // the minimum of lsb_exponent
+  line_bounds lines;  // per batch and row (row_panels * 64 of them)
 
   __host__ __device__ std::int64_t padded_rows() const { return row_panels * 64; }
   __host__ __device__ std::int64_t batch(std::int64_t b) const { return batches == 1 ? 0 : b; }
 };
 
-// What pack() needs while it runs.
-struct pack_scratch {
-  double* squares;  // per k-split, batch and row
-  int* lsb;
-};
+// Each element is looked at once, while it waits for memory.
+using lane_of_line = lane_summary<double, exact_lattice>;
+using summary = line_summary<exact_lattice>;
 
 #if defined(__CUDACC__)
 template <class T>
@@ -52,9 +50,8 @@ __device__ const T* batch_of(const operand_source& s, std::int64_t batch) {
 
 operand_source source_of(const plan::matmul_plan& p, bool second, const operand_cut& cut);
 void take_panels(operand_panels& p, const operand_source& s, carver& c);
-void take_scratch(pack_scratch& p, const operand_source& s, int splits, carver& c);
-// Launches: panels, norms and lsb from the source.
-void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j);
+// Launches: panels and what is known of their lines, from the source. `parts`: per k-split, batch and row.
+void pack(const operand_source& s, const operand_panels& to, summary* parts, int splits, const job& j);
 
 struct product {
   operand_panels a;

@@ -14,8 +14,7 @@ constexpr int chunk_panels = chunk_k / panel_k;
 // T: of the source. A block packs 64 rows over its share of k. Blocks: row panel fastest, then split, then batch.
 template <class T>
 __global__ void __launch_bounds__(threads, 4)
-    pack_kernel(const operand_source s, const operand_panels to, const pack_scratch scratch, int splits, bool k_fast,
-                bool second) {
+    pack_kernel(const operand_source s, const operand_panels to, summary* parts, int splits, bool k_fast, bool second) {
   __shared__ float tile[panel_rows][chunk_k + 1];
   const std::int64_t total = to.row_panels * splits * to.batches;
   const int tid = static_cast<int>(threadIdx.x);
@@ -28,8 +27,7 @@ __global__ void __launch_bounds__(threads, 4)
     const std::int64_t chunks = (to.k_panels + chunk_panels - 1) / chunk_panels;
     const std::int64_t begin = chunks * split / splits;
     const std::int64_t end = chunks * (split + 1) / splits;
-    double squares = 0;  // of row tid / 4, every fourth group of 16 k's
-    int lsb = num::no_lsb;
+    lane_of_line seen;  // of row tid / 4, every fourth group of 16 k's
     for (std::int64_t chunk = begin; chunk < end; ++chunk) {
       const std::int64_t k0 = chunk * chunk_k;
 #pragma unroll
@@ -42,13 +40,8 @@ __global__ void __launch_bounds__(threads, 4)
       }
       __syncthreads();
 #pragma unroll
-      for (int i = 0; i < panel_k; ++i) {
-        const float x = tile[tid / 4][(tid % 4) * panel_k + i];
-        const double d = static_cast<double>(x);
-        squares += d * d;
-        lsb = min(lsb, num::lsb_exponent(x));
-      }
-      // Units of two numbers in the order of the panels: a warp writes 512 bytes side by side.
+      for (int i = 0; i < panel_k; ++i) seen.add(tile[tid / 4][(tid % 4) * panel_k + i]);
+        // Units of two numbers in the order of the panels: a warp writes 512 bytes side by side.
 #pragma unroll
       for (int i = 0; i < chunk_panels * 2; ++i) {
         const std::int64_t panel = chunk * chunk_panels + i / 2;
@@ -66,32 +59,20 @@ __global__ void __launch_bounds__(threads, 4)
       }
       __syncthreads();
     }
+    summary part = seen.finish();
 #pragma unroll
-    for (int distance = 1; distance <= 2; distance *= 2) {
-      squares += __shfl_xor_sync(full_warp, squares, distance);
-      lsb = min(lsb, __shfl_xor_sync(full_warp, lsb, distance));
-    }
-    if (tid % 4 == 0) {
-      const std::int64_t at = (split * to.batches + batch) * to.padded_rows() + row0 + tid / 4;
-      scratch.squares[at] = squares;
-      scratch.lsb[at] = lsb;
-    }
+    for (int distance = 1; distance <= 2; distance *= 2) part.merge_lanes(distance);
+    if (tid % 4 == 0) parts[(split * to.batches + batch) * to.padded_rows() + row0 + tid / 4] = part;
   }
 }
 
-__global__ void __launch_bounds__(threads)
-    finish_norms(const operand_panels to, const pack_scratch scratch, int splits) {
+__global__ void __launch_bounds__(threads) finish_lines(const operand_panels to, const summary* parts, int splits) {
   const std::int64_t rows = to.padded_rows() * to.batches;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < rows; i += step) {
-    double squares = 0;
-    int lsb = num::no_lsb;
-    for (int split = 0; split < splits; ++split) {
-      squares += scratch.squares[split * rows + i];
-      lsb = min(lsb, scratch.lsb[split * rows + i]);
-    }
-    to.norm[i] = num::sqrt(squares);
-    to.lsb[i] = lsb;
+    summary total;
+    for (int split = 0; split < splits; ++split) total.merge(parts[split * rows + i]);
+    to.lines.set(i, total);
   }
 }
 
@@ -119,25 +100,20 @@ void take_panels(operand_panels& p, const operand_source& s, carver& c) {
   p.k_panels = ceil_div(s.k, panel_k);
   p.batches = s.batches;
   c.take(p.data, p.row_panels, p.k_panels, p.batches, panel_size);
-  c.take(p.norm, p.padded_rows(), p.batches);
-  c.take(p.lsb, p.padded_rows(), p.batches);
+  c.take(p.lines.norm, p.padded_rows(), p.batches);
+  c.take(p.lines.lsb, p.padded_rows(), p.batches);
 }
 
-void take_scratch(pack_scratch& p, const operand_source& s, int splits, carver& c) {
-  c.take(p.squares, s.row_panels, panel_rows, s.batches, splits);
-  c.take(p.lsb, s.row_panels, panel_rows, s.batches, splits);
-}
-
-void pack(const operand_source& s, const operand_panels& to, const pack_scratch& scratch, int splits, const job& j) {
+void pack(const operand_source& s, const operand_panels& to, summary* parts, int splits, const job& j) {
   const auto size = [](std::int64_t x) { return x < 0 ? -x : x; };
   const unsigned grid = grid_for(j.device, to.row_panels * splits * to.batches, 32);
   ops::for_each_format<ops::NARROW>([&]<class T>() {
     if (dtype_of<T> != s.type) return;
-    launch_kernel<pack_kernel<T>>(j, grid, threads, 0, s, to, scratch, splits, size(s.k_stride) <= size(s.row_stride),
+    launch_kernel<pack_kernel<T>>(j, grid, threads, 0, s, to, parts, splits, size(s.k_stride) <= size(s.row_stride),
                                   s.second);
   });
   const unsigned rows = grid_for(j.device, ceil_div(to.padded_rows() * to.batches, threads), 8);
-  launch_kernel<finish_norms>(j, rows, threads, 0, to, scratch, splits);
+  launch_kernel<finish_lines>(j, rows, threads, 0, to, parts, splits);
 }
 
 }  // namespace repdl::cuda

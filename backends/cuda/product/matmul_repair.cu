@@ -153,8 +153,8 @@ __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, 
     if (owners == 0) continue;
     const batch_pointers<T> at(p, batch);
     const std::int64_t a_row = p.a.batch(batch) * p.a.padded_rows() + row;
-    const double norm_a = p.a.norm[a_row];
-    const int lsb_a = p.a.lsb[a_row];
+    const double norm_a = p.a.lines.norm[a_row];
+    const int lsb_a = p.a.lines.lsb[a_row];
     const std::int64_t b_rows = p.b.batch(batch) * p.b.padded_rows();
     const auto bias_of = [&](std::int64_t col) {
       return at.bias == nullptr ? nullptr : at.bias + row * p.bias_row + col * p.bias_col;
@@ -169,8 +169,9 @@ __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, 
         const bool marked = (bits >> (lane / 4) & 1) != 0;
         bool done = false;
         if (marked) {
-          const num::decided_value<T> result = sum.finish<T, Scaled>(
-              p, norm_a * p.b.norm[b_rows + col], lsb_a + p.b.lsb[b_rows + col], 4 * p.a.k_panels + 2, bias_of(col));
+          const num::decided_value<T> result =
+              sum.finish<T, Scaled>(p, norm_a * p.b.lines.norm[b_rows + col], lsb_a + p.b.lines.lsb[b_rows + col],
+                                    4 * p.a.k_panels + 2, bias_of(col));
           done = result.decided;
           if (done && lane % 4 == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
         }
@@ -186,8 +187,8 @@ __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, 
         if (!skip_dd) {
           const T* const direct =
               p.source_a.k_stride == 1 ? batch_of<T>(p.source_a, batch) + row * p.source_a.row_stride : nullptr;
-          result = dot_double_double<T, Scaled>(p, both, direct, bias_of(col), norm_a * p.b.norm[b_rows + col],
-                                                lsb_a + p.b.lsb[b_rows + col]);
+          result = dot_double_double<T, Scaled>(p, both, direct, bias_of(col), norm_a * p.b.lines.norm[b_rows + col],
+                                                lsb_a + p.b.lines.lsb[b_rows + col]);
         }
         if (result.decided) {
           ++count_dd;
