@@ -5,6 +5,6 @@
 #define REPDL_FAMILIES(X) \
   X(map)                  \
   X(reduce)               \
-  X(matmul)               \
+  X(product)              \
   X(conv)                 \
   X(pool) X(row) X(step) X(random) X(loss) X(scatter) X(nll) X(clip) X(sequence) X(upsample) X(draw) X(scan) X(exponent)

@@ -69,6 +69,14 @@ void loop_axes::merge() {
   rank = static_cast<int>(last) + 1;
 }
 
+void loop_axes::remove(int axis) {
+  --rank;
+  for (auto i = static_cast<std::size_t>(axis); i < static_cast<std::size_t>(rank); ++i) {
+    shape[i] = shape[i + 1];
+    for (std::size_t o = 0; o < static_cast<std::size_t>(operands); ++o) stride[o][i] = stride[o][i + 1];
+  }
+}
+
 // ---- elementwise
 
 sizes infer_map(const ops::elementwise_row& row, std::span<const ops::operand> rows, inputs in) {
@@ -416,22 +424,42 @@ tensor_spec infer_matmul(inputs in, const matmul_options& a) {
   return {in[0].type(), shape};
 }
 
-matmul_plan make_matmul(inputs in, const tensor_view& out, const matmul_options& a) {
+namespace {
+
+// The rows or the columns of a product: with the strides of out, a, b and the bias, as a batch's axes have them.
+struct lines {
+  std::int64_t count;
+  std::array<std::int64_t, 4> stride;
+};
+
+// Batches that are more rows (columns): where all have the same b (a), and out, a (b) and bias go on from one to the next as they
+// do from row to row. So (batch, rows, k) times (k, n), the usual product in a network, is one matrix product. `same`: which operand
+// has to be.
+void fold(loop_axes& batch, lines& to, std::size_t same) {
+  for (int axis = batch.rank - 1; axis >= 0; --axis) {
+    const auto at = static_cast<std::size_t>(axis);
+    bool folds = true;
+    for (std::size_t o = 0; o < to.stride.size(); ++o) {
+      folds = folds && (batch.stride[o][at] == to.count * to.stride[o] || (to.count == 1 && o != same));
+    }
+    if (!folds) continue;
+    if (to.count == 1)
+      for (std::size_t o = 0; o < to.stride.size(); ++o) to.stride[o] = batch.stride[o][at];
+    to.count *= batch.shape[at];
+    batch.remove(axis);
+    axis = batch.rank;  // those that did not may go on now
+  }
+}
+
+}  // namespace
+
+product_plan make_product(inputs in, const tensor_view& out, const matmul_options& a) {
   const auto oriented = [](const const_tensor_view& v, bool t) { return t ? v.transpose() : v; };
   const const_tensor_view x = oriented(in[0], a.transpose_a);
   const const_tensor_view y = oriented(in[1], a.transpose_b);
   const bool has_bias = in.size() > 2 && in[2];
   const int rank = out.rank();
   const int batch_axes = rank - 2;
-
-  matmul_plan p{};
-  p.accumulate = a.accumulate;
-  p.type = out.type();
-  p.alpha = a.alpha;
-  p.beta = a.beta;
-  p.m = out.shape()[rank - 2];
-  p.n = out.shape()[rank - 1];
-  p.k = x.shape()[x.rank() - 1];
 
   // The batch axes of each operand, aligned with the output's.
   const auto batch_strides = [&](const const_tensor_view& v) {
@@ -444,49 +472,63 @@ matmul_plan make_matmul(inputs in, const tensor_view& out, const matmul_options&
   };
   sizes bias_strides;
   if (has_bias) bias_strides = broadcast_strides(in[2], out.shape());
+  const auto of_bias = [&](int axis) { return has_bias ? bias_strides[axis] : 0; };
   const sizes sx = batch_strides(x);
   const sizes sy = batch_strides(y);
   loop_axes batch;
-  for (int i = 0; i < batch_axes; ++i) {
-    batch.push(out.shape()[i], {out.strides()[i], sx[i], sy[i], has_bias ? bias_strides[i] : 0});
-  }
+  for (int i = 0; i < batch_axes; ++i) batch.push(out.shape()[i], {out.strides()[i], sx[i], sy[i], of_bias(i)});
   batch.squeeze();
   batch.merge();
-  p.batch_rank = batch.rank;
-  p.batch_shape = batch.shape;
-  p.batches = batch.count();
-  p.out_batch_stride = batch.stride[0];
-  const auto matrix = [](const const_tensor_view& v, const axes& batch_stride) {
-    return matmul_plan::matrix{v.data(), batch_stride, v.strides()[v.rank() - 2], v.strides()[v.rank() - 1]};
+  lines row{out.shape()[rank - 2], {out.strides()[rank - 2], x.strides()[x.rank() - 2], 0, of_bias(rank - 2)}};
+  lines column{out.shape()[rank - 1], {out.strides()[rank - 1], 0, y.strides()[y.rank() - 1], of_bias(rank - 1)}};
+  fold(batch, row, 2);
+  fold(batch, column, 1);
+
+  product_plan p{};
+  p.accumulate = a.accumulate;
+  p.alpha = a.alpha;
+  p.beta = a.beta;
+  const auto along = [](std::int64_t count) { return product_plan::space{1, count, {count}}; };
+  p.batch = {batch.rank, batch.count(), batch.shape};
+  p.row = along(row.count);
+  p.column = along(column.count);
+  p.term = along(x.shape()[x.rank() - 1]);
+  const auto set = [&](auto& to, auto* data, std::size_t o, std::int64_t outer, std::int64_t inner) {
+    to.data = data;
+    to.type = out.type();
+    to.batch = batch.stride[o];
+    to.outer = {outer};
+    to.inner = {inner};
   };
-  p.a = matrix(x, batch.stride[1]);
-  p.b = matrix(y, batch.stride[2]);
-  p.bias = {};
-  if (has_bias) {
-    p.bias = {in[2].data(), batch.stride[3], bias_strides[rank - 2], bias_strides[rank - 1]};
-  }
-  p.out = out.data();
-  p.out_row = out.strides()[rank - 2];
-  p.out_col = out.strides()[rank - 1];
+  set(p.out, out.data(), 0, row.stride[0], column.stride[0]);
+  set(p.a, x.data(), 1, row.stride[1], x.strides()[x.rank() - 1]);
+  set(p.b, y.data(), 2, column.stride[2], y.strides()[y.rank() - 2]);
+  if (has_bias) set(p.bias, in[2].data(), 3, row.stride[3], column.stride[3]);
   return p;
 }
 
-reduce_plan dots_of(const matmul_plan& m) {
+reduce_plan dots_of(const product_plan& m) {
+  constexpr axes none{};
+  const auto add = [](loop_axes& to, const product_plan::space& s, std::initializer_list<const axes*> strides) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(s.rank); ++i) {
+      std::array<std::int64_t, 4> of_axis;
+      std::size_t o = 0;
+      for (const axes* stride : strides) of_axis[o++] = (*stride)[i];
+      to.push(s.shape[i], std::span<const std::int64_t>(of_axis.data(), o));
+    }
+  };
   loop_axes kept;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(m.batch_rank); ++i) {
-    kept.push(m.batch_shape[i],
-              {m.out_batch_stride[i], m.a.batch_stride[i], m.b.batch_stride[i], m.bias.batch_stride[i]});
-  }
-  kept.push(m.m, {m.out_row, m.a.row, 0, m.bias.row});
-  kept.push(m.n, {m.out_col, 0, m.b.col, m.bias.col});
+  add(kept, m.batch, {&m.out.batch, &m.a.batch, &m.b.batch, &m.bias.batch});
+  add(kept, m.row, {&m.out.outer, &m.a.outer, &none, &m.bias.outer});
+  add(kept, m.column, {&m.out.inner, &none, &m.b.outer, &m.bias.inner});
   loop_axes inner;
-  inner.push(m.k, {m.a.col, m.b.row});
+  add(inner, m.term, {&m.a.inner, &m.b.inner});
   reduce_plan p = reduce_over(ops::op_id::dot, 2, kept, inner);
-  p.type = m.type;
-  p.in[0].data = m.a.data;
-  p.in[1].data = m.b.data;
-  p.out = m.out;
-  p.bias = m.bias.data;
+  p.type = m.out.type;
+  p.in[0].data = m.a.begin();
+  p.in[1].data = m.b.begin();
+  p.out = m.out.begin();
+  p.bias = m.bias.begin();
   p.alpha = m.alpha;
   p.beta = m.beta;
   return p;

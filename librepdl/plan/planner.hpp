@@ -51,7 +51,7 @@ tensor_spec infer_dot(inputs in, const ops::dot_attrs&);
 // The same sum, rounded to the output's format.
 reduce_plan in_format_of(const tensor_view& out, reduce_plan p);
 tensor_spec infer_matmul(inputs in, const matmul_options&);
-matmul_plan make_matmul(inputs in, const tensor_view& out, const matmul_options&);
+product_plan make_product(inputs in, const tensor_view& out, const matmul_options&);
 
 tensor_spec infer_uniform(const ops::uniform_attrs&);
 tensor_spec infer_permutation(const ops::permutation_attrs&);
@@ -248,6 +248,7 @@ struct loop_axes {
   void sort_by(int operand);
   /// Merges neighbours that every operand steps through as one.
   void merge();
+  void remove(int axis);
 };
 
 template <class Op>
@@ -310,8 +311,8 @@ struct planner<ops::vector_norm> {
 template <>
 struct planner<ops::matmul> {
   static tensor_spec infer(inputs in, const matmul_options& a) { return infer_matmul(in, a); }
-  static matmul_plan make(inputs in, const tensor_view& out, const matmul_options& a) {
-    return make_matmul(in, out, a);
+  static product_plan make(inputs in, const tensor_view& out, const matmul_options& a) {
+    return make_product(in, out, a);
   }
 };
 

@@ -6,9 +6,12 @@
 // compute are not handed to a backend.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 
 #include "librepdl/ops/pair.hpp"
 #include "librepdl/ops/structured.hpp"
@@ -106,30 +109,71 @@ struct reduce_plan {
 
 using accumulate_kind = repdl::accumulate;
 
-/// out[b][i][j] = alpha * sum_k a[b][i][k] * b[b][k][j] + beta * bias[b][i][j]; transposition is in the strides.
-struct matmul_plan {
+/// Sums of products: matmul, whose batches are its first axes; convolutions and their gradients can be said so, too (below).
+///     out[batch][row][column] = alpha * (sum over terms of a[batch][row][term] * b[batch][column][term])
+///                             + beta * bias[batch][row][column]
+/// Each of the four indices runs over a space, row-major. Where an operand's element lies is affine in the places along the axes
+/// of two of them and of the batch; so are its coordinates, if it has any. An element one of whose coordinates is outside [0, size) is
+/// absent: its products are no terms, and of out it is not there. Every element of the result is out's for one triple of indices.
+///
+/// A convolution, for each of one to three dimensions (stride, dilation, padding before: `top`; sizes h, kh and oh of image, kernel
+/// and result), groups a batch axis; result pixel y and tap r meet image pixel y * stride + r * dilation - top:
+///     forward          row: o      column: n, y     term: c, r    a: kernel   b: image, with that coordinate in [0, h)
+///     to the kernel    row: o      column: c, r     term: n, y    a: result   b: image, likewise
+///     to the input     row: c      column: n, z     term: o, j    a: kernel   b: result   out: image
+/// The last one in phases, so that no term is multiplied whose tap meets no result pixel: with d = gcd(stride, dilation), batch
+/// axes r0 in [0, stride / d) and e in [0, d), tap r = r0 + j * (stride / d) meets image pixel z * stride + r0 * dilation + e - top
+/// from result pixel z - j * (dilation / d) if e is 0, and otherwise none does. So a's coordinate is r + e * kh in [0, kh), b's that
+/// result pixel in [0, oh), and out's that image pixel in [0, h), each of which is one phase's; z begins where phases reach pixel 0.
+struct product_plan {
+  struct space {
+    int rank;            // 0: a single index
+    std::int64_t count;  // the product of shape
+    axes shape;
+  };
+  /// first + the places along the axes, times the strides.
+  struct affine {
+    std::int64_t first;
+    axes batch, outer, inner;  // of a: rows and terms; of b: columns and terms; of bias and out: rows and columns
+  };
+  struct coordinate : affine {
+    std::int64_t size;
+  };
+  /// As an affine number: the place in `data`, in elements. Memory: const void, or void of the output.
+  template <class Memory>
+  struct operand : affine {
+    Memory* data;  // null: no bias
+    dtype type;
+    int coordinates;  // 0: nothing is absent
+    coordinate where[3];
+
+    /// The element of the first indices.
+    Memory* begin() const noexcept {
+      using byte = std::conditional_t<std::is_const_v<Memory>, const std::byte, std::byte>;
+      return static_cast<byte*>(data) + first * static_cast<std::int64_t>(size_of(type));
+    }
+    /// Whether it is the same for every batch.
+    bool is_shared(const space& batches) const noexcept {
+      return std::all_of(batch.begin(), batch.begin() + batches.rank, [](std::int64_t stride) { return stride == 0; });
+    }
+  };
   accumulate_kind accumulate;
-  dtype type = dtype::f32;  // of all operands
-  double alpha = 1, beta = 1;
-  int batch_rank;
-  std::int64_t batches;  // the product of batch_shape, >= 1
-  axes batch_shape;
-  std::int64_t m, n, k;  // k may be 0
-  struct matrix {
-    const void* data;   // null: no bias
-    axes batch_stride;  // 0 where broadcast
-    std::int64_t row;   // stride from one row to the next
-    std::int64_t col;
-  } a, b, bias;
-  void* out;
-  axes out_batch_stride;
-  std::int64_t out_row, out_col;
+  double alpha, beta;
+  space batch, row, column, term;  // none is empty but, maybe, that of terms
+  operand<const void> a, b, bias;
+  operand<void> out;
 
   bool is_scaled() const noexcept { return alpha != 1 || (bias.data != nullptr && beta != 1); }
+  /// Whether rows, columns and terms lie along one axis each (also one of size 1) and nothing is absent: what matmul makes, and all that
+  /// drivers take so far.
+  bool has_matrices() const noexcept {
+    return row.rank == 1 && column.rank == 1 && term.rank == 1 &&
+           a.coordinates + b.coordinates + bias.coordinates + out.coordinates == 0;
+  }
 };
 
-/// The exact product as one dot product per output; scaled ones of f64 only.
-reduce_plan dots_of(const matmul_plan&);
+/// The exact product as one dot product per output, where nothing is absent; scaled ones of f64 only.
+reduce_plan dots_of(const product_plan&);
 
 /// conv2d and its gradients. Three tensors play the same roles in all of them; `out` is the one that is computed (its
 /// entry has null data and the strides to write with):

@@ -238,17 +238,19 @@ TEST_CASE("cuts of reductions: loads of 16 bytes need their alignment") {
 
 // -------------------------------------------------------------------------------------------------------------- products
 
-plan::matmul_plan product_of(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batches = 1) {
-  plan::matmul_plan p{};
-  p.m = m;
-  p.n = n;
-  p.k = k;
-  p.batches = batches;
-  p.batch_rank = batches == 1 ? 0 : 1;
-  p.batch_shape[0] = batches;
-  p.a = {address(0), {m * k + 1}, k, 1};
-  p.b = {address(1), {k * n + 1}, n, 1};
-  p.out = const_cast<void*>(address(2));
+plan::product_plan product_of(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batches = 1) {
+  plan::product_plan p{};
+  p.alpha = p.beta = 1;
+  p.batch = {batches == 1 ? 0 : 1, batches, {batches}};
+  p.row = {1, m, {m}};
+  p.column = {1, n, {n}};
+  p.term = {1, k, {k}};
+  p.a.data = address(0);
+  p.a.batch = {m * k + 1};
+  p.b.data = address(1);
+  p.b.batch = {k * n + 1};
+  p.out.data = const_cast<void*>(address(2));
+  for (dtype* type : {&p.a.type, &p.b.type, &p.out.type}) *type = dtype::f32;
   return p;
 }
 
@@ -314,8 +316,8 @@ TEST_CASE("cuts of products: large tiles where they fill the device") {
 }
 
 TEST_CASE("cuts of products: a matrix that every batch uses is packed once") {
-  plan::matmul_plan p = product_of(100, 100, 100, 12);
-  p.b.batch_stride[0] = 0;
+  plan::product_plan p = product_of(100, 100, 100, 12);
+  p.b.batch[0] = 0;
   const product_cut c = cut_product(p, device_of(132));
   CHECK(c.operand[0].batches == 12);
   CHECK(c.operand[1].batches == 1);
@@ -330,10 +332,17 @@ TEST_CASE("cuts of products: small ones, and few outputs of long sums, are dot p
     CHECK(goes_by_dots(product_of(64, 64, 8192), self_test));
     CHECK(goes_by_dots(product_of(64, 64, huge), self_test));
     CHECK(!goes_by_dots(product_of(64, 64, 8191), self_test));
-    CHECK(!goes_by_dots(product_of(65, 1, 1 << 20), self_test));
+    CHECK(!goes_by_dots(product_of(65, 64, 8192), self_test));
+    CHECK(goes_by_dots(product_of(1365, 3, 8192), self_test));
+    CHECK(!goes_by_dots(product_of(1366, 3, 8192), self_test));
+    // A matrix times a vector or two.
+    CHECK(goes_by_dots(product_of(100000, 1, 8192), self_test));
+    CHECK(goes_by_dots(product_of(2, 100000, 8192), self_test));
+    CHECK(!goes_by_dots(product_of(100000, 1, 8191), self_test));
+    CHECK(!goes_by_dots(product_of(100000, 1, 8192, 2), self_test));
     CHECK(!goes_by_dots(product_of(64, 64, 8192, 2), self_test));
     CHECK(goes_by_dots(product_of(16, 16, 8192, 1000), self_test));
-    plan::matmul_plan scaled = product_of(8, 8, 8192);
+    plan::product_plan scaled = product_of(8, 8, 8192);
     scaled.alpha = 2;
     CHECK(!goes_by_dots(scaled, self_test));
   }

@@ -27,7 +27,7 @@ using repdl::tier;
 using repdl::cpu::counters;
 using repdl::cpu::instruction_set;
 using repdl::plan::accumulate_kind;
-using repdl::plan::matmul_plan;
+using repdl::plan::product_plan;
 using namespace matmul_inputs;
 
 const float canonical_nan = from_bits(0x7fc00000u);
@@ -107,22 +107,35 @@ struct problem {
   std::int64_t batches = 1, m = 0, n = 0, k = 0;
 };
 
-matmul_plan plan_of(problem& p, accumulate_kind how) {
-  matmul_plan q{};
+// Of matrices along one axis each.
+product_plan sizes_of(std::int64_t batches, std::int64_t m, std::int64_t n, std::int64_t k, accumulate_kind how) {
+  product_plan q{};
   q.accumulate = how;
-  q.batch_rank = p.batches > 1 ? 1 : 0;
-  q.batches = p.batches;
-  q.batch_shape[0] = p.batches;
-  q.m = p.m, q.n = p.n, q.k = p.k;
-  const auto operand = [](const matrix& x) {
-    return matmul_plan::matrix{x.buffer.data() + x.origin, {x.batch}, x.row, x.col};
-  };
-  q.a = operand(p.a);
-  q.b = operand(p.b);
-  if (p.has_bias) q.bias = operand(p.bias);
-  q.out = p.out.buffer.data() + p.out.origin;
-  q.out_batch_stride[0] = p.out.batch;
-  q.out_row = p.out.row, q.out_col = p.out.col;
+  q.alpha = q.beta = 1;
+  q.batch = {batches > 1 ? 1 : 0, batches, {batches}};
+  q.row = {1, m, {m}};
+  q.column = {1, n, {n}};
+  q.term = {1, k, {k}};
+  return q;
+}
+
+template <class Memory>
+void set(product_plan::operand<Memory>& to, Memory* data, std::int64_t outer, std::int64_t inner,
+         std::int64_t batch = 0) {
+  to.data = data;
+  to.type = repdl::dtype::f32;
+  to.batch = {batch};
+  to.outer = {outer};
+  to.inner = {inner};
+}
+
+product_plan plan_of(problem& p, accumulate_kind how) {
+  product_plan q = sizes_of(p.batches, p.m, p.n, p.k, how);
+  const auto place = [](matrix& x) { return x.buffer.data() + x.origin; };
+  set<const void>(q.a, place(p.a), p.a.row, p.a.col, p.a.batch);
+  set<const void>(q.b, place(p.b), p.b.col, p.b.row, p.b.batch);
+  if (p.has_bias) set<const void>(q.bias, place(p.bias), p.bias.row, p.bias.col, p.bias.batch);
+  set<void>(q.out, place(p.out), p.out.row, p.out.col, p.out.batch);
   return q;
 }
 
@@ -141,7 +154,7 @@ struct workspace {
   void* data;
 };
 
-void run(const matmul_plan& plan, const instruction_set& isa, int threads, tier first, counters& counted) {
+void run(const product_plan& plan, const instruction_set& isa, int threads, tier first, counters& counted) {
   repdl::dispatch::stored_task task;
   repdl::cpu::prepare(plan, {{threads, nullptr, first, 2048, nullptr}, isa, counted}, task);
   const std::size_t bytes = task->bytes().value();
@@ -373,13 +386,10 @@ TEST_CASE("matmul: workspaces are at most twice the operands, and 1 MiB for each
             if (k >> 58 != 0 && m * n > 1) continue;  // operands of 2^62 bytes
             for (const accumulate_kind how : {accumulate_kind::exact, accumulate_kind::fma_chain}) {
               INFO(isa.name, " threads ", threads, " shape ", m, "x", n, "x", k, " ", static_cast<int>(how));
-              matmul_plan q{};
-              q.accumulate = how;
-              q.batches = 1;
-              q.m = m, q.n = n, q.k = k;
-              q.a.data = q.b.data = &x;  // repeated: nothing runs here
-              q.out = out;
-              q.out_row = n, q.out_col = 1;
+              product_plan q = sizes_of(1, m, n, k, how);
+              set<const void>(q.a, &x, 0, 0);  // repeated: nothing runs here
+              set<const void>(q.b, &x, 0, 0);
+              set<void>(q.out, out, n, 1);
               counters counted;
               repdl::dispatch::stored_task task;
               repdl::cpu::prepare(q, {{threads, nullptr, tier::proved, 2048, nullptr}, isa, counted}, task);
@@ -404,13 +414,10 @@ TEST_CASE("matmul: columns packed in several goes") {
   for (float& x : a) x = static_cast<float>(uniform(g, -2, 2));
   for (float& x : b) x = static_cast<float>(uniform(g, -2, 2));
   std::vector<float> out(static_cast<std::size_t>(m * n));
-  matmul_plan q{};
-  q.batches = 1;
-  q.m = m, q.n = n, q.k = k;
-  q.a = {a.data(), {}, 1, 1};  // row i is a[i], a[i + 1], ...: overlapping rows keep the test small
-  q.b = {b.data(), {}, 1, 1};
-  q.out = out.data();
-  q.out_row = n, q.out_col = 1;
+  product_plan q = sizes_of(1, m, n, k, accumulate_kind::exact);
+  set<const void>(q.a, a.data(), 1, 1);  // row i is a[i], a[i + 1], ...: overlapping rows keep the test small
+  set<const void>(q.b, b.data(), 1, 1);
+  set<void>(q.out, out.data(), n, 1);
   std::vector<float> want;
   for (std::int64_t i = 0; i < m; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {

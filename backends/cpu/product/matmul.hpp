@@ -7,15 +7,31 @@
 
 namespace repdl::cpu {
 
-// Their operands are a plan::matmul_plan.
-struct matmul_kernels {
+// A plan of matrices as the kernels read it: their `operands`.
+struct strided_product {
+  template <class Memory>
+  struct matrices {
+    Memory* data;
+    plan::axes batch;
+    std::int64_t outer, inner;  // strides, as in the plan
+    bool is_shared;             // by all batches
+  };
+  int batch_rank;
+  std::int64_t batches, m, n, k;
+  plan::axes batch_shape;
+  double alpha, beta;
+  matrices<const void> a, b, bias;
+  matrices<void> out;
+};
+
+struct product_kernels {
   gemm_kernels exact;
   gemm_kernels fma_chain;
   gemm_kernels scaled, f16, bf16;  // exact, with alpha and beta: of f32, of the others
 
-  const gemm_kernels& of(const plan::matmul_plan& p) const noexcept {
+  const gemm_kernels& of(const plan::product_plan& p) const noexcept {
     if (p.accumulate == plan::accumulate_kind::fma_chain) return fma_chain;
-    switch (p.type) {
+    switch (p.out.type) {
       case dtype::f16:
         return f16;
       case dtype::bf16:

@@ -3,7 +3,6 @@
 
 #include "backends/cpu/product/gemm_loops.hpp"
 #include "backends/cpu/product/matmul.hpp"
-#include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 namespace {
@@ -19,28 +18,28 @@ struct matmul_problem {
   double alpha, beta;
 
   matmul_problem(const void* operands, std::int64_t batch) noexcept {
-    const auto& p = *static_cast<const plan::matmul_plan*>(operands);
+    const auto& p = *static_cast<const strided_product*>(operands);
     std::int64_t at_a = 0, at_b = 0, at_bias = 0, at_out = 0;
     for (int d = p.batch_rank - 1; d >= 0; --d) {
       const auto axis = static_cast<std::size_t>(d);
       const std::int64_t i = batch % p.batch_shape[axis];
       batch /= p.batch_shape[axis];
-      at_a += i * p.a.batch_stride[axis];
-      at_b += i * p.b.batch_stride[axis];
-      at_bias += i * p.bias.batch_stride[axis];
-      at_out += i * p.out_batch_stride[axis];
+      at_a += i * p.a.batch[axis];
+      at_b += i * p.b.batch[axis];
+      at_bias += i * p.bias.batch[axis];
+      at_out += i * p.out.batch[axis];
     }
-    a = {static_cast<const T*>(p.a.data) + at_a, p.a.row, p.a.col};
-    b = {static_cast<const T*>(p.b.data) + at_b, p.b.col, p.b.row};
+    a = {static_cast<const T*>(p.a.data) + at_a, p.a.outer, p.a.inner};
+    b = {static_cast<const T*>(p.b.data) + at_b, p.b.outer, p.b.inner};
     alpha = p.alpha;
     beta = p.beta;
     has_bias = p.bias.data != nullptr;
     bias_ = has_bias ? static_cast<const T*>(p.bias.data) + at_bias : nullptr;
-    bias_row_ = p.bias.row;
-    bias_column_ = p.bias.col;
-    out_ = static_cast<T*>(p.out) + at_out;
-    out_row_ = p.out_row;
-    out_column_ = p.out_col;
+    bias_row_ = p.bias.outer;
+    bias_column_ = p.bias.inner;
+    out_ = static_cast<T*>(p.out.data) + at_out;
+    out_row_ = p.out.outer;
+    out_column_ = p.out.inner;
   }
 
   void load_bias(std::int64_t i, std::int64_t j, int count, float* to) const noexcept {
@@ -66,7 +65,7 @@ struct matmul_problem {
 
 }  // namespace
 
-extern const matmul_kernels matmul_table = {
+extern const product_kernels product_table = {
     gemm<exact_engine, matmul_problem<float, false>>::table(),
     gemm<chain_engine, matmul_problem<float, false>>::table(), gemm<exact_engine, matmul_problem<float, true>>::table(),
     gemm<exact_engine, matmul_problem<f16, true>>::table(), gemm<exact_engine, matmul_problem<bf16, true>>::table()};

@@ -104,7 +104,7 @@ unsigned grid_of(std::string_view op, std::int64_t blocks);
 
 // The drivers: what they make of a plan.
 void prepare(const plan::reduce_plan&, const job&, dispatch::task&);
-void prepare(const plan::matmul_plan&, const job&, dispatch::task&);
+void prepare(const plan::product_plan&, const job&, dispatch::task&);
 void prepare(const plan::conv_plan&, const job&, dispatch::task&);
 void prepare(const plan::pool_plan&, const job&, dispatch::task&);
 void prepare(const plan::row_plan&, const job&, dispatch::task&);

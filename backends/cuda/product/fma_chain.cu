@@ -13,8 +13,18 @@ constexpr int tile = 128;  // rows and columns of a block
 constexpr int tile_k = 16;
 constexpr int per_thread = tile * tile_k / threads;
 
+// Strides of an operand, as in the plan.
+struct steps {
+  std::int64_t outer, inner;
+};
+
 struct chain {
-  plan::matmul_plan plan;
+  std::int64_t m, n, k, batches;
+  const float* a;
+  const float* b;
+  const float* bias;  // null: none
+  float* out;
+  steps of_a, of_b, of_bias, of_out;
   strided_axes<4> batch;    // of a, b, the output, the bias
   bool a_k_fast, b_k_fast;  // which index of an operand is consecutive in memory
 };
@@ -27,20 +37,19 @@ __device__ inline void place(bool k_fast, int i, int& row, int& k) {
 }
 
 __global__ void __launch_bounds__(threads, 2) chain_kernel(const __grid_constant__ chain c, counter* counters) {
-  const plan::matmul_plan& p = c.plan;
   __shared__ __align__(16) float a_tile[2][tile_k][tile + 4];
   __shared__ __align__(16) float b_tile[2][tile_k][tile + 4];
-  const std::int64_t cols = (p.n + tile - 1) / tile;
-  const std::int64_t rows = (p.m + tile - 1) / tile;
+  const std::int64_t cols = (c.n + tile - 1) / tile;
+  const std::int64_t rows = (c.m + tile - 1) / tile;
   const std::int64_t index = blockIdx.x;
   std::int64_t offset[4];
   c.batch.locate(index / (rows * cols), offset);
   const std::int64_t row0 = index / cols % rows * tile;
   const std::int64_t col0 = index % cols * tile;
-  const float* const a = static_cast<const float*>(p.a.data) + offset[0];
-  const float* const b = static_cast<const float*>(p.b.data) + offset[1];
-  float* const out = static_cast<float*>(p.out) + offset[2];
-  const float* const bias = p.bias.data == nullptr ? nullptr : static_cast<const float*>(p.bias.data) + offset[3];
+  const float* const a = c.a + offset[0];
+  const float* const b = c.b + offset[1];
+  float* const out = c.out + offset[2];
+  const float* const bias = c.bias == nullptr ? nullptr : c.bias + offset[3];
   const int tid = static_cast<int>(threadIdx.x);
   const int ty = tid / 16 * 4;  // rows ty + {0..3} and 64 + ty + {0..3}, columns likewise
   const int tx = tid % 16 * 4;
@@ -53,9 +62,9 @@ __global__ void __launch_bounds__(threads, 2) chain_kernel(const __grid_constant
       int r;
       int k;
       place(c.a_k_fast, i, r, k);
-      next_a[i] = row0 + r < p.m && k0 + k < p.k ? a[(row0 + r) * p.a.row + (k0 + k) * p.a.col] : 0.0f;
+      next_a[i] = row0 + r < c.m && k0 + k < c.k ? a[(row0 + r) * c.of_a.outer + (k0 + k) * c.of_a.inner] : 0.0f;
       place(c.b_k_fast, i, r, k);
-      next_b[i] = col0 + r < p.n && k0 + k < p.k ? b[(col0 + r) * p.b.col + (k0 + k) * p.b.row] : 0.0f;
+      next_b[i] = col0 + r < c.n && k0 + k < c.k ? b[(col0 + r) * c.of_b.outer + (k0 + k) * c.of_b.inner] : 0.0f;
     }
   };
   const auto store = [&](int buffer) {
@@ -86,7 +95,7 @@ __global__ void __launch_bounds__(threads, 2) chain_kernel(const __grid_constant
     }
   };
 
-  const std::int64_t tiles = (p.k + tile_k - 1) / tile_k;
+  const std::int64_t tiles = (c.k + tile_k - 1) / tile_k;
   if (tiles > 0) {
     load(0);
     store(0);
@@ -95,7 +104,7 @@ __global__ void __launch_bounds__(threads, 2) chain_kernel(const __grid_constant
   for (std::int64_t t = 0; t < tiles; ++t) {
     const int buffer = static_cast<int>(t & 1);
     if (t + 1 < tiles) load((t + 1) * tile_k);
-    const std::int64_t rest = p.k - t * tile_k;
+    const std::int64_t rest = c.k - t * tile_k;
     if (rest >= tile_k) {
 #pragma unroll
       for (int k = 0; k < tile_k; ++k) step(buffer, k);
@@ -114,27 +123,41 @@ __global__ void __launch_bounds__(threads, 2) chain_kernel(const __grid_constant
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       const std::int64_t col = col0 + j / 4 * 64 + tx + j % 4;
-      if (row < p.m && col < p.n) {
+      if (row < c.m && col < c.n) {
         float s = sum[i][j];
-        if (bias != nullptr) s = __fadd_rn(s, bias[row * p.bias.row + col * p.bias.col]);
-        out[row * p.out_row + col * p.out_col] = num::canonical(s);
+        if (bias != nullptr) s = __fadd_rn(s, bias[row * c.of_bias.outer + col * c.of_bias.inner]);
+        out[row * c.of_out.outer + col * c.of_out.inner] = num::canonical(s);
       }
     }
   }
-  if (index == 0 && tid == 0) count_elements(counters, tier::proved, p.batches * p.m * p.n);
+  if (index == 0 && tid == 0) count_elements(counters, tier::proved, c.batches * c.m * c.n);
 }
 
 }  // namespace
 
-void prepare_fma_chain(const plan::matmul_plan& p, const job& j, dispatch::task& t) {
+void prepare_fma_chain(const plan::product_plan& p, const job& j, dispatch::task& t) {
   const auto size = [](std::int64_t s) { return s < 0 ? -s : s; };
-  chain c{p, {}, size(p.a.col) <= size(p.a.row), size(p.b.row) <= size(p.b.col)};
-  c.batch.set_shape(p.batch_rank, p.batch_shape);
-  c.batch.set_stride(0, p.a.batch_stride);
-  c.batch.set_stride(1, p.b.batch_stride);
-  c.batch.set_stride(2, p.out_batch_stride);
-  c.batch.set_stride(3, p.bias.batch_stride);
-  const std::int64_t blocks = ceil_div(p.m, tile) * ceil_div(p.n, tile) * p.batches;
+  chain c{};
+  c.m = p.row.count;
+  c.n = p.column.count;
+  c.k = p.term.count;
+  c.batches = p.batch.count;
+  c.a = static_cast<const float*>(p.a.begin());
+  c.b = static_cast<const float*>(p.b.begin());
+  c.bias = static_cast<const float*>(p.bias.begin());
+  c.out = static_cast<float*>(p.out.begin());
+  c.of_a = {p.a.outer[0], p.a.inner[0]};
+  c.of_b = {p.b.outer[0], p.b.inner[0]};
+  c.of_bias = {p.bias.outer[0], p.bias.inner[0]};
+  c.of_out = {p.out.outer[0], p.out.inner[0]};
+  c.a_k_fast = size(c.of_a.inner) <= size(c.of_a.outer);
+  c.b_k_fast = size(c.of_b.inner) <= size(c.of_b.outer);
+  c.batch.set_shape(p.batch.rank, p.batch.shape);
+  c.batch.set_stride(0, p.a.batch);
+  c.batch.set_stride(1, p.b.batch);
+  c.batch.set_stride(2, p.out.batch);
+  c.batch.set_stride(3, p.bias.batch);
+  const std::int64_t blocks = ceil_div(c.m, tile) * ceil_div(c.n, tile) * c.batches;
   plan_launch<chain_kernel>(t, j, blocks, threads, c, j.counters);
 }
 

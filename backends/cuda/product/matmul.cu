@@ -15,6 +15,8 @@
 // A bias c is added last, t = fl(s + c): |t - (S + c)| <= |s - S| + u|s + c|, and (C) takes another u|t| + u e' for the
 // ends: e' = e + 4u(|s| + |c|) covers both. The lattice rule sees c as one more term. With factors c is none: s and e
 // become alpha s + beta c and its bound (ops/sums/scaled_sum.hpp).
+#include <cassert>
+
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/product/matmul.hpp"
 #include "backends/cuda/product/mma.cuh"
@@ -238,7 +240,7 @@ void launch_product(const product& p, const job& j) {
 
 class product_work final : public planned {
  public:
-  product_work(const plan::matmul_plan& p, const job& given) : planned(given) {
+  product_work(const plan::product_plan& p, const job& given) : planned(given) {
     const product_cut cut = cut_product(p, j.device);
     large_ = cut.large;
     operand_panels* const panels[2] = {&p_.a, &p_.b};
@@ -249,29 +251,29 @@ class product_work final : public planned {
       space.take(parts_[i], panels[i]->padded_rows(), panels[i]->batches, splits_[i]);
     }
     p_.source_a = source_[0];
-    p_.m = p.m;
-    p_.n = p.n;
-    p_.k = p.k;
-    p_.batches = p.batches;
-    p_.type = p.type;
+    p_.m = p.row.count;
+    p_.n = p.column.count;
+    p_.k = p.term.count;
+    p_.batches = p.batch.count;
+    p_.type = p.out.type;
     p_.is_scaled = p.is_scaled();
     p_.alpha = p.alpha;
     p_.beta = p.beta;
-    p_.bias = p.bias.data;
-    p_.bias_row = p.bias.row;
-    p_.bias_col = p.bias.col;
-    p_.out = p.out;
-    p_.out_row = p.out_row;
-    p_.out_col = p.out_col;
-    p_.batch.set_shape(p.batch_rank, p.batch_shape);
-    p_.batch.set_stride(0, p.out_batch_stride);
-    p_.batch.set_stride(1, p.bias.batch_stride);
+    p_.bias = p.bias.begin();
+    p_.bias_row = p.bias.outer[0];
+    p_.bias_col = p.bias.inner[0];
+    p_.out = p.out.begin();
+    p_.out_row = p.out.outer[0];
+    p_.out_col = p.out.inner[0];
+    p_.batch.set_shape(p.batch.rank, p.batch.shape);
+    p_.batch.set_stride(0, p.out.batch);
+    p_.batch.set_stride(1, p.bias.batch);
     p_.block_panels = cut.block_panels;
     p_.height = cut.height;
     // Beyond some sizes the bound of the first tier is not proved; the others' still are.
     p_.first_tier = cut.is_proved ? j.first_tier : std::max(j.first_tier, tier::double_double);
-    p_.words_per_row = ceil_div(p.n, 32);
-    space.take(p_.undecided, p.batches, p.m, p_.words_per_row);
+    p_.words_per_row = ceil_div(p_.n, 32);
+    space.take(p_.undecided, p_.batches, p_.m, p_.words_per_row);
   }
 
  private:
@@ -297,7 +299,8 @@ class product_work final : public planned {
 
 }  // namespace
 
-void prepare(const plan::matmul_plan& p, const job& j, dispatch::task& t) {
+void prepare(const plan::product_plan& p, const job& j, dispatch::task& t) {
+  assert(p.has_matrices());
   if (p.accumulate == accumulate::fma_chain) return prepare_fma_chain(p, j, t);
   if (goes_by_dots(p, j.self_test)) return prepare(plan::dots_of(p), j, t);
   t.emplace<product_work>(p, j);

@@ -48,7 +48,7 @@ __device__ const T* batch_of(const operand_source& s, std::int64_t batch) {
 }
 #endif
 
-operand_source source_of(const plan::matmul_plan& p, bool second, const operand_cut& cut);
+operand_source source_of(const plan::product_plan& p, bool second, const operand_cut& cut);
 void take_panels(operand_panels& p, const operand_source& s, carver& c);
 // Launches: panels and what is known of their lines, from the source. `parts`: per k-split, batch and row.
 void pack(const operand_source& s, const operand_panels& to, summary* parts, int splits, const job& j);
@@ -108,6 +108,6 @@ void with_kernels(const product& p, const F& f) {
 }
 
 // fma_chain.cu: out = the f32 fma chain over ascending k.
-void prepare_fma_chain(const plan::matmul_plan& p, const job& j, dispatch::task& t);
+void prepare_fma_chain(const plan::product_plan& p, const job& j, dispatch::task& t);
 
 }  // namespace repdl::cuda

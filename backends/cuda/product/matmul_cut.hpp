@@ -27,7 +27,7 @@ inline constexpr tile_size large_tile_size{64, 128};
 inline constexpr tile_size small_tile_size{64, 64};
 
 // Whether the outputs are computed as dot products.
-bool goes_by_dots(const plan::matmul_plan& p, bool self_test);
+bool goes_by_dots(const plan::product_plan& p, bool self_test);
 
 struct operand_cut {
   std::int64_t batches;     // 1 when every batch uses the same matrix
@@ -44,7 +44,7 @@ struct product_cut {
 
   constexpr tile_size tile() const { return large ? large_tile_size : small_tile_size; }
 };
-product_cut cut_product(const plan::matmul_plan& p, const properties& device);
+product_cut cut_product(const plan::product_plan& p, const properties& device);
 
 inline constexpr int repair_warps = 8;  // of a block of the repairing kernel
 // Bytes of the bitmap of undecided outputs that one of them looks at together.

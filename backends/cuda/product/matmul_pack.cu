@@ -78,19 +78,19 @@ __global__ void __launch_bounds__(threads) finish_lines(const operand_panels to,
 
 }  // namespace
 
-operand_source source_of(const plan::matmul_plan& p, bool second, const operand_cut& cut) {
-  const plan::matmul_plan::matrix& m = second ? p.b : p.a;
+operand_source source_of(const plan::product_plan& p, bool second, const operand_cut& cut) {
+  const plan::product_plan::operand<const void>& m = second ? p.b : p.a;
   operand_source s{};
   s.second = second;
-  s.data = m.data;
-  s.type = p.type;
-  s.k = p.k;
-  s.rows = second ? p.n : p.m;
+  s.data = m.begin();
+  s.type = m.type;
+  s.k = p.term.count;
+  s.rows = (second ? p.column : p.row).count;
   s.row_panels = cut.row_panels;
-  s.row_stride = second ? m.col : m.row;
-  s.k_stride = second ? m.row : m.col;
-  s.batch.set_shape(p.batch_rank, p.batch_shape);
-  s.batch.set_stride(0, m.batch_stride);
+  s.row_stride = m.outer[0];
+  s.k_stride = m.inner[0];
+  s.batch.set_shape(p.batch.rank, p.batch.shape);
+  s.batch.set_stride(0, m.batch);
   s.batches = cut.batches;
   return s;
 }
