@@ -484,7 +484,7 @@ product_plan make_product(inputs in, const tensor_view& out, const matmul_option
   fold(batch, row, 2);
   fold(batch, column, 1);
 
-  product_plan p{};
+  product_plan p;  // not zeros: most of it are coordinates, and there are none
   p.accumulate = a.accumulate;
   p.alpha = a.alpha;
   p.beta = a.beta;
@@ -494,16 +494,18 @@ product_plan make_product(inputs in, const tensor_view& out, const matmul_option
   p.column = along(column.count);
   p.term = along(x.shape()[x.rank() - 1]);
   const auto set = [&](auto& to, auto* data, std::size_t o, std::int64_t outer, std::int64_t inner) {
-    to.data = data;
-    to.type = out.type();
+    to.first = 0;
     to.batch = batch.stride[o];
     to.outer = {outer};
     to.inner = {inner};
+    to.data = data;
+    to.type = out.type();
+    to.coordinates = 0;
   };
   set(p.out, out.data(), 0, row.stride[0], column.stride[0]);
   set(p.a, x.data(), 1, row.stride[1], x.strides()[x.rank() - 1]);
   set(p.b, y.data(), 2, column.stride[2], y.strides()[y.rank() - 2]);
-  if (has_bias) set(p.bias, in[2].data(), 3, row.stride[3], column.stride[3]);
+  set(p.bias, has_bias ? in[2].data() : nullptr, 3, row.stride[3], column.stride[3]);
   return p;
 }
 
