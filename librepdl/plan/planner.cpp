@@ -432,9 +432,9 @@ struct lines {
   std::array<std::int64_t, 4> stride;
 };
 
-// Batches that are more rows (columns): where all have the same b (a), and out, a (b) and bias go on from one to the next as they
-// do from row to row. So (batch, rows, k) times (k, n), the usual product in a network, is one matrix product. `same`: which operand
-// has to be.
+// Batches that are more rows (columns): where all have the same b (a), and out, a (b) and bias go on from one to the
+// next as they do from row to row. So (batch, rows, k) times (k, n), the usual product in a network, is one matrix
+// product. `same`: which operand has to be.
 void fold(loop_axes& batch, lines& to, std::size_t same) {
   for (int axis = batch.rank - 1; axis >= 0; --axis) {
     const auto at = static_cast<std::size_t>(axis);

@@ -109,22 +109,26 @@ struct reduce_plan {
 
 using accumulate_kind = repdl::accumulate;
 
-/// Sums of products: matmul, whose batches are its first axes; convolutions and their gradients can be said so, too (below).
+/// Sums of products: matmul, whose batches are its first axes; convolutions and their gradients can be said so, too
+/// (below).
 ///     out[batch][row][column] = alpha * (sum over terms of a[batch][row][term] * b[batch][column][term])
 ///                             + beta * bias[batch][row][column]
-/// Each of the four indices runs over a space, row-major. Where an operand's element lies is affine in the places along the axes
-/// of two of them and of the batch; so are its coordinates, if it has any. An element one of whose coordinates is outside [0, size) is
-/// absent: its products are no terms, and of out it is not there. Every element of the result is out's for one triple of indices.
+/// Each of the four indices runs over a space, row-major. Where an operand's element lies is affine in the places along
+/// the axes of two of them and of the batch; so are its coordinates, if it has any. An element one of whose coordinates
+/// is outside [0, size) is absent: its products are no terms, and of out it is not there. Every element of the result
+/// is out's for one triple of indices.
 ///
-/// A convolution, for each of one to three dimensions (stride, dilation, padding before: `top`; sizes h, kh and oh of image, kernel
-/// and result), groups a batch axis; result pixel y and tap r meet image pixel y * stride + r * dilation - top:
+/// A convolution, for each of one to three dimensions (stride, dilation, padding before: `top`; sizes h, kh and oh of
+/// image, kernel and result), groups a batch axis; result pixel y and tap r meet image pixel y * stride + r * dilation
+/// - top:
 ///     forward          row: o      column: n, y     term: c, r    a: kernel   b: image, with that coordinate in [0, h)
 ///     to the kernel    row: o      column: c, r     term: n, y    a: result   b: image, likewise
 ///     to the input     row: c      column: n, z     term: o, j    a: kernel   b: result   out: image
-/// The last one in phases, so that no term is multiplied whose tap meets no result pixel: with d = gcd(stride, dilation), batch
-/// axes r0 in [0, stride / d) and e in [0, d), tap r = r0 + j * (stride / d) meets image pixel z * stride + r0 * dilation + e - top
-/// from result pixel z - j * (dilation / d) if e is 0, and otherwise none does. So a's coordinate is r + e * kh in [0, kh), b's that
-/// result pixel in [0, oh), and out's that image pixel in [0, h), each of which is one phase's; z begins where phases reach pixel 0.
+/// The last one in phases, so that no term is multiplied whose tap meets no result pixel: with d = gcd(stride,
+/// dilation), batch axes r0 in [0, stride / d) and e in [0, d), tap r = r0 + j * (stride / d) meets image pixel z *
+/// stride + r0 * dilation + e - top from result pixel z - j * (dilation / d) if e is 0, and otherwise none does. So a's
+/// coordinate is r + e * kh in [0, kh), b's that result pixel in [0, oh), and out's that image pixel in [0, h), each of
+/// which is one phase's; z begins where phases reach pixel 0.
 struct product_plan {
   struct space {
     int rank;            // 0: a single index
@@ -164,8 +168,8 @@ struct product_plan {
   operand<void> out;
 
   bool is_scaled() const noexcept { return alpha != 1 || (bias.data != nullptr && beta != 1); }
-  /// Whether rows, columns and terms lie along one axis each (also one of size 1) and nothing is absent: what matmul makes, and all that
-  /// drivers take so far.
+  /// Whether rows, columns and terms lie along one axis each (also one of size 1) and nothing is absent: what matmul
+  /// makes, and all that drivers take so far.
   bool has_matrices() const noexcept {
     return row.rank == 1 && column.rank == 1 && term.rank == 1 &&
            a.coordinates + b.coordinates + bias.coordinates + out.coordinates == 0;

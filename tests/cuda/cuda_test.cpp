@@ -442,7 +442,8 @@ TEST_CASE("cuda: few outputs of long sums have the CPU's bits, and small workspa
   struct dimensions {
     std::int64_t m, n, k;
   };
-  const dimensions all[] = {{1, 1, 200000}, {4, 4, 50000}, {1, 64, 9000}, {64, 1, 9000}, {3, 50, 8192}, {64, 64, 8192}};
+  const dimensions all[] = {{1, 1, 200000}, {4, 4, 50000},  {1, 64, 9000},  {64, 1, 9000},
+                            {3, 50, 8192},  {64, 64, 8192}, {300, 1, 8192}, {1, 300, 8192}};
   for (int k = 0; k < static_cast<int>(sample_class::all_patterns); ++k) {
     CAPTURE(k);
     for (const dimensions& d : all) {

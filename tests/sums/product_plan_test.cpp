@@ -1,5 +1,5 @@
-// What a plan of products says, read off by plain loops over integers: convolutions can be said so, and what matmul's planner makes
-// of batches is the same product.
+// What a plan of products says, read off by plain loops over integers: convolutions can be said so, and what matmul's
+// planner makes of batches is the same product.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,8 @@ using plan::axes;
 using plan::product_plan;
 using numbers = std::vector<std::int64_t>;
 
-// -------------------------------------------------------------------------------------------------------- what a plan says
+// -------------------------------------------------------------------------------------------------------- what a plan
+// says
 
 // The places along the axes of a row-major index.
 axes places_of(std::int64_t index, int rank, const axes& shape) {
@@ -106,7 +107,8 @@ numbers some(std::mt19937_64& g, std::int64_t count) {
   return x;
 }
 
-// ---------------------------------------------------------------------------------------------------------- convolutions
+// ----------------------------------------------------------------------------------------------------------
+// convolutions
 
 struct dimension {
   std::int64_t image, kernel, stride, dilation, before, after;
@@ -304,7 +306,8 @@ product_plan to_input(const convolution& v, const tensor& kernel, const tensor& 
   return p;
 }
 
-// Of results, kernels and images: their gradients' plans against the loops. `bias`: one number per output channel, of forward.
+// Of results, kernels and images: their gradients' plans against the loops. `bias`: one number per output channel, of
+// forward.
 void check(const convolution& v, std::mt19937_64& g) {
   std::string text;
   for (const dimension& d : v.dims) {
@@ -378,7 +381,8 @@ TEST_CASE("product plans: as dot products, along any axes") {
   CHECK(std::any_of(y.data.begin(), y.data.end(), [](std::int64_t x) { return x != 0; }));
 }
 
-// ---------------------------------------------------------------------------------------------------------------- matmul
+// ----------------------------------------------------------------------------------------------------------------
+// matmul
 
 namespace {
 

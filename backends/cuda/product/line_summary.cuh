@@ -1,19 +1,22 @@
-// What an engine's bound and lattice rule need to know of a line, a row of a or a column of b: its norm, and a power of two
-// that all of its elements are multiples of. Collected by lanes, each of which walks through some of the line's terms, and put
-// together.
+// What an engine's bound and lattice rule need to know of a line, a row of a or a column of b: its norm, and a power of
+// two that all of its elements are multiples of. Collected by lanes, each of which walks through some of the line's
+// terms, and put together.
 //
-// Two things differ from engine to engine, and are parameters: what squares are added up in (lane_summary), and how well the
-// lattice is known. A lattice that is too fine is still right: then the lattice rule decides fewer of the outputs that it
-// could, and later tiers decide those. No bit depends on it.
+// Two things differ from engine to engine, and are parameters: what squares are added up in (lane_summary), and how
+// well the lattice is known. A lattice that is too fine is still right: then the lattice rule decides fewer of the
+// outputs that it could, and later tiers decide those. No bit depends on it.
 #pragma once
+
+#include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/core/launch.cuh"
 #include "librepdl/num/certify.hpp"
 
 namespace repdl::cuda {
 
-// The greatest power of two: the least of lsb_exponent. For an engine that looks at each element once, on its way through
-// memory: integers of different sizes (1, 2, 3, 1000) stay integers.
+// The greatest power of two: the least of lsb_exponent. For an engine that looks at each element once, on its way
+// through memory: integers of different sizes (1, 2, 3, 1000) stay integers.
 struct exact_lattice {
   int least = num::no_lsb;
 
@@ -24,10 +27,11 @@ struct exact_lattice {
   __device__ int lsb() const { return least; }
 };
 
-// A lower bound of that, in two instructions an element, for an engine whose main loop has no more to spare: the least nonzero
-// magnitude (as the pattern without its sign, times two, minus 1: zeros come out greatest), and the OR of the patterns. A
-// number with exponent field e is a multiple of 2^(max(e, 1) - 150 + z), z the trailing zeros that all significands have. It
-// is exact where the smallest number needs all of the common bits; 1, 2, 3, 1000 come out as multiples of 2^-6.
+// A lower bound of that, in two instructions an element, for an engine whose main loop has no more to spare: the least
+// nonzero magnitude (as the pattern without its sign, times two, minus 1: zeros come out greatest), and the OR of the
+// patterns. A number with exponent field e is a multiple of 2^(max(e, 1) - 150 + z), z the trailing zeros that all
+// significands have. It is exact where the smallest number needs all of the common bits; 1, 2, 3, 1000 come out as
+// multiples of 2^-6.
 struct common_lattice {
   unsigned least = 0xffffffffu;
   unsigned bits = 0;
@@ -53,8 +57,9 @@ struct common_lattice {
   }
 };
 
-// Of a line, or of a part of it. `squares`: their sum, in binary64, added up from what lanes and parts have. With N additions, those
-// of a lane among them if they are binary64's, it falls short of the exact sum by at most a relative N u.
+// Of a line, or of a part of it. `squares`: their sum, in binary64, added up from what lanes and parts have. With N
+// additions, those of a lane among them if they are binary64's, it falls short of the exact sum by at most a relative N
+// u.
 template <class Lattice>
 struct line_summary {
   double squares = 0;
@@ -75,8 +80,8 @@ struct line_summary {
 //
 // Squares in binary32, for an engine whose fp64 unit multiplies matrices meanwhile: after n fused steps the value s has
 // S <= s (1 - 2^-24)^-n + n 2^-149 (a step loses at most 2^-24 of its result, or 2^-150 where that is subnormal), and
-// (1 - 2^-24)^-n <= 1 + n 2^-23 for n <= 2^22; `finish` returns that, at least the lane's sum, in binary64, whose own errors
-// 2^-53 are in the margin between 2^-23 and 2^-24. Squares that overflow make the bound infinite.
+// (1 - 2^-24)^-n <= 1 + n 2^-23 for n <= 2^22; `finish` returns that, at least the lane's sum, in binary64, whose own
+// errors 2^-53 are in the margin between 2^-23 and 2^-24. Squares that overflow make the bound infinite.
 template <class Real, class Lattice>
 struct lane_summary {
   Real squares = 0;

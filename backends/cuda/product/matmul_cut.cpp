@@ -19,8 +19,9 @@ int pack_splits(const operand_cut& o, std::int64_t k, const properties& device) 
 
 // Few outputs of long sums: their tiles are hardly filled, leave most multiprocessors idle, and have panels that are
 // many times the operands (1024 k bytes for up to 64 rows and 64 columns, against 4 (m + n) k). Each becomes a dot
-// product, which all multiprocessors share. So do a matrix times one or two vectors, whose tiles would be hardly filled however many
-// there are, and the outputs of small products, which are less work than the launches that pack, multiply and repair.
+// product, which all multiprocessors share. So do a matrix times one or two vectors, whose tiles would be hardly filled
+// however many there are, and the outputs of small products, which are less work than the launches that pack, multiply
+// and repair.
 bool goes_by_dots(const plan::product_plan& p, bool self_test) {
   if (p.out.type == dtype::f64) return true;
   constexpr std::int64_t long_sum = 8192;
