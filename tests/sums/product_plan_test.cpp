@@ -19,8 +19,7 @@ using plan::axes;
 using plan::product_plan;
 using numbers = std::vector<std::int64_t>;
 
-// -------------------------------------------------------------------------------------------------------- what a plan
-// says
+// ---------------------------------------------------------------------------------------------------- what a plan says
 
 // The places along the axes of a row-major index.
 axes places_of(std::int64_t index, int rank, const axes& shape) {
@@ -107,8 +106,7 @@ numbers some(std::mt19937_64& g, std::int64_t count) {
   return x;
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// convolutions
+// -------------------------------------------------------------------------------------------------------- convolutions
 
 struct dimension {
   std::int64_t image, kernel, stride, dilation, before, after;
@@ -381,8 +379,7 @@ TEST_CASE("product plans: as dot products, along any axes") {
   CHECK(std::any_of(y.data.begin(), y.data.end(), [](std::int64_t x) { return x != 0; }));
 }
 
-// ----------------------------------------------------------------------------------------------------------------
-// matmul
+// -------------------------------------------------------------------------------------------------------------- matmul
 
 namespace {
 

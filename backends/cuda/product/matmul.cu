@@ -11,10 +11,10 @@
 //     e = dot_bound(2H + 4, A, B) = fl((2H + 8) u A B).
 // (C) of certify.hpp: e(1 - u) >= |s - S| + u|s|, |s| <= |a||b|(1 + 2^-30), and A B falls short of |a||b| by at most
 // (K + 6) u <= 2^-27 + 6u for K <= 2^26 (line_summary.cuh, squares in binary64: of K additions, the lanes' and the
-// parts' among them, and a root each), so (2H + 8)(1 - 2^-26) >= 2H(1 + 2^-31) + 1 + 2^-30 suffices: true. A bias c is
-// added last, t = fl(s + c): |t - (S + c)| <= |s - S| + u|s + c|, and (C) takes another u|t| + u e' for the ends: e' =
-// e + 4u(|s| + |c|) covers both. The lattice rule sees c as one more term. With factors c is none: s and e become alpha
-// s + beta c and its bound (ops/sums/scaled_sum.hpp).
+// parts' among them, and a root each), so (2H + 8)(1 - 2^-26) >= 2H(1 + 2^-31) + 1 + 2^-30 suffices: true.
+// A bias c is added last, t = fl(s + c): |t - (S + c)| <= |s - S| + u|s + c|, and (C) takes another u|t| + u e' for the
+// ends: e' = e + 4u(|s| + |c|) covers both. The lattice rule sees c as one more term. With factors c is none: s and e
+// become alpha s + beta c and its bound (ops/sums/scaled_sum.hpp).
 #include <cassert>
 
 #include "backends/cuda/core/launch.cuh"
