@@ -131,6 +131,8 @@ decltype(auto) argument(const call& c, std::size_t& next) {
     return c.where;
   } else if constexpr (std::is_same_v<type, std::optional<shape_list>>) {
     return c.axes();
+  } else if constexpr (std::is_same_v<type, std::optional<dtype>>) {
+    return c.other_type();
   } else if constexpr (std::is_same_v<type, std::int64_t>) {
     return c.integer("axis", -1);
   } else if constexpr (std::is_same_v<type, bool>) {

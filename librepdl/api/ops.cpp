@@ -275,10 +275,10 @@ void frexp(context& ctx, const_tensor_view x, tensor_view significand, tensor_vi
 }
 
 void softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& o) {
-  api::submit<ops::softmax>(ctx, {&x, 1}, {&out, 1}, o);
+  api::submit<ops::softmax>(ctx, {&x, 1}, {&out, 1}, {o, {}});
 }
 void log_softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& o) {
-  api::submit<ops::log_softmax>(ctx, {&x, 1}, {&out, 1}, o);
+  api::submit<ops::log_softmax>(ctx, {&x, 1}, {&out, 1}, {o, {}});
 }
 void logsumexp(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options) {
   reduce<ops::logsumexp>(ctx, x, out, options);

@@ -43,9 +43,10 @@ void complete(std::string_view op, ops::upsample_nearest2d_attrs& a, const tenso
 void complete(std::string_view op, ops::embedding_backward_attrs& a, const tensor_view& out);
 template <class Attrs>
 void complete(std::string_view, Attrs&, const tensor_view&) {}
-// The format of a sum of floating-point numbers, likewise.
+// The format of a sum of floating-point numbers or of a softmax, likewise.
 template <class Attrs>
-requires std::is_same_v<Attrs, ops::sum_attrs> || std::is_same_v<Attrs, ops::dot_attrs>
+requires std::is_same_v<Attrs, ops::sum_attrs> || std::is_same_v<Attrs, ops::dot_attrs> ||
+    std::is_same_v<Attrs, ops::softmax_attrs>
 void complete_format(Attrs& a, plan::inputs in, const tensor_view& out) {
   const auto is_format = [](const const_tensor_view& v) { return (ops::FLOATS & ops::one(v.type())) != 0; };
   if (!a.dtype && !in.empty() && in[0] && is_format(in[0]) && is_format(out)) a.dtype = out.type();

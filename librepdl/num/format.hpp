@@ -319,5 +319,19 @@ REPDL_HD bool is_far_from_midpoints(float v, std::int32_t ulps) {
   return in_range & (static_cast<std::int32_t>((b - near) & last) > 2 * ulps);
 }
 
+// f.template operator()<T>() for a floating-point type.
+template <class F>
+REPDL_HD auto with_float(dtype of, const F& f) {
+  if (of == dtype::f64) return f.template operator()<double>();
+  return with_format(of, f);
+}
+REPDL_HD double number_of(dtype type, const void* data, std::int64_t at) {
+  return with_float(type, [=]<class T>() { return widen(static_cast<const T*>(data)[at]); });
+}
+// v: a number of the format, or NaN.
+REPDL_HD void set_number_of(dtype type, void* data, std::int64_t at, double v) {
+  with_float(type, [=]<class T>() { static_cast<T*>(data)[at] = narrow<T>(v); });
+}
+
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -112,6 +112,10 @@ template <>
 inline constexpr auto fields_of<softmax_options> =
     std::tuple{field{"axis", &softmax_options::axis, "negative from the end"}};
 template <>
+inline constexpr auto fields_of<softmax_attrs> = std::tuple_cat(
+    fields_of<softmax_options>,
+    std::tuple{field{"dtype", &softmax_attrs::dtype, "the result's format; absent: the output's, or the operand's"}});
+template <>
 inline constexpr auto fields_of<scan_options> = std::tuple{field{"axis", &scan_options::axis, "negative from the end"}};
 template <>
 inline constexpr auto fields_of<cross_entropy_options> =

@@ -48,6 +48,8 @@ inline constexpr row_axes row_axes_of = row_axes::all;
 template <>
 inline constexpr row_axes row_axes_of<softmax_options> = row_axes::last;
 template <>
+inline constexpr row_axes row_axes_of<softmax_attrs> = row_axes::last;
+template <>
 inline constexpr row_axes row_axes_of<scan_options> = row_axes::last;
 template <>
 inline constexpr row_axes row_axes_of<layer_norm_options> = row_axes::last;
@@ -216,10 +218,10 @@ struct avg_pool2d_backward : pooling_gradient<op_id::avg_pool2d_backward, avg_po
   static constexpr std::string_view formula = "sum over the windows that hold the pixel of g / count";
 };
 
-struct softmax : of_x<op_id::softmax, softmax_options, FLOATS> {
+struct softmax : of_x<op_id::softmax, softmax_attrs, FLOATS> {
   static constexpr std::string_view formula = "e^x_i / sum of e^x_j along the axis";
 };
-struct log_softmax : of_x<op_id::log_softmax, softmax_options, FLOATS> {
+struct log_softmax : of_x<op_id::log_softmax, softmax_attrs, FLOATS> {
   static constexpr std::string_view formula = "x_i - ln sum of e^x_j along the axis";
 };
 struct logsumexp : of_x<op_id::logsumexp, reduce_options, FLOATS> {

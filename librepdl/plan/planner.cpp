@@ -328,17 +328,12 @@ reduce_plan make_vector_norm(inputs in, const tensor_view& out, const vector_nor
   return p;
 }
 
-namespace {
-
-// What a call's dtype makes of the type of its result.
 dtype other_type(std::string_view op, dtype own, const std::optional<dtype>& wanted) {
   if (!wanted || *wanted == own) return own;
   if (ops::is_floating(own) && (ops::FLOATS & ops::one(*wanted)) != 0) return *wanted;
   fail(error_site::attribute_value, op, "dtype",
        ops::is_floating(own) ? describe(ops::FLOATS) : std::string(name_of(own)), name_of(*wanted));
 }
-
-}  // namespace
 
 tensor_spec infer_sum(ops::op_id op, std::string_view name, inputs in, const ops::sum_attrs& a) {
   tensor_spec s = infer_reduce(op, name, in, a);

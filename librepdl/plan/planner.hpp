@@ -46,6 +46,8 @@ reduce_plan make_sum_squares(inputs in, const tensor_view& out, const reduce_opt
 tensor_spec infer_vector_norm(inputs in, const vector_norm_options&);
 reduce_plan make_vector_norm(inputs in, const tensor_view& out, const vector_norm_options&);
 
+// What a call's dtype makes of the type of its result.
+dtype other_type(std::string_view op, dtype own, const std::optional<dtype>& wanted);
 tensor_spec infer_sum(ops::op_id op, std::string_view name, inputs in, const ops::sum_attrs&);
 tensor_spec infer_dot(inputs in, const ops::dot_attrs&);
 // The same sum, rounded to the output's format.
@@ -524,9 +526,13 @@ struct planner<ops::adaptive_avg_pool2d_backward> {
 };
 
 template <class Op>
-requires std::is_same_v<typename Op::attrs, softmax_options>
+requires std::is_base_of_v<softmax_options, typename Op::attrs>
 struct planner<Op> {
-  static tensor_spec infer(inputs in, const softmax_options& a) { return infer_softmax(Op::name, in, a); }
+  static tensor_spec infer(inputs in, const typename Op::attrs& a) {
+    tensor_spec s = infer_softmax(Op::name, in, a);
+    if constexpr (std::is_same_v<typename Op::attrs, ops::softmax_attrs>) s.type = other_type(Op::name, s.type, a.dtype);
+    return s;
+  }
   static row_plan make(inputs in, const tensor_view& out, const softmax_options& a) {
     return make_softmax(Op::id, in, out, a);
   }

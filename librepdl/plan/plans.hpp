@@ -270,6 +270,8 @@ struct row_plan {
   double eps;  // var_mean, stddev: the correction; cross_entropy_probabilities: the smoothing
   double momentum;
 
+  /// Whether anything is: softmax and log_softmax may have results of another format than x.
+  bool is_binary64() const noexcept { return in_type[0] == dtype::f64 || out_type[0] == dtype::f64; }
   bool is_spread() const noexcept { return op == ops::op_id::var_mean || op == ops::op_id::stddev; }
 };
 

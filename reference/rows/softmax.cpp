@@ -79,9 +79,10 @@ result logsumexp_backward_of(dtype type, std::uint64_t g, const softmax_row& row
 
 /// make(rows of `in`) for every row of the layout; what it makes gives the result at index i of the row.
 template <class Make, class... In>
-array per_row(const reduce_layout& l, outcomes* where, const Make& make, const array& first, const In&... in) {
+array per_row(const reduce_layout& l, outcomes* where, const Make& make, std::optional<dtype> to, const array& first,
+              const In&... in) {
   if (((in.shape != first.shape) || ...)) throw std::invalid_argument("reference: shapes of the softmax family differ");
-  array out(first.type, first.shape);
+  array out(to.value_or(first.type), first.shape);
   std::vector<outcome> all(index(out.count()));
   const auto rows = [&](const auto&... v) {
     for (const std::int64_t base : l.kept) {
@@ -103,20 +104,20 @@ reduce_layout along(const array& x, std::int64_t axis) { return layout_of(x.shap
 
 }  // namespace
 
-array softmax(const array& x, std::int64_t axis, outcomes* where) {
+array softmax(const array& x, std::int64_t axis, outcomes* where, std::optional<dtype> to) {
   const auto make = [type = in_full(x).type](const words& v) {
     return [row = softmax_row(type, v)](std::size_t i) {
       return row.invalid() ? nan_result() : scaled_softmax(row, i, 1, 1);
     };
   };
-  return per_row(along(x, axis), where, make, x);
+  return per_row(along(x, axis), where, make, to, x);
 }
 
-array log_softmax(const array& x, std::int64_t axis, outcomes* where) {
+array log_softmax(const array& x, std::int64_t axis, outcomes* where, std::optional<dtype> to) {
   const auto make = [type = in_full(x).type](const words& v) {
     return [row = softmax_row(type, v)](std::size_t i) { return log_softmax_of(row, i); };
   };
-  return per_row(along(x, axis), where, make, x);
+  return per_row(along(x, axis), where, make, to, x);
 }
 
 array logsumexp(const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where) {
@@ -140,7 +141,7 @@ array logcumsumexp(const array& x, std::int64_t axis, outcomes* where) {
       return [row = softmax_row(type, beginning)](dtype t) { return logsumexp_of(row)(t); };
     };
   };
-  return per_row(along(x, axis), where, make, x);
+  return per_row(along(x, axis), where, make, {}, x);
 }
 
 // y_i (g_i - sum of g_j y_j): exact, with the infinities and zeros of the formula.
@@ -150,7 +151,7 @@ array softmax_backward(const array& g, const array& y, std::int64_t axis, outcom
     for (std::size_t j = 0; j < gv.size(); ++j) total = total + extended(type, gv[j]) * extended(type, yv[j]);
     return [=](std::size_t i) { return rounded_of(extended(type, yv[i]) * (extended(type, gv[i]) - total)); };
   };
-  return per_row(along(g, axis), where, make, g, y);
+  return per_row(along(g, axis), where, make, {}, g, y);
 }
 
 array log_softmax_backward(const array& g, const array& y, std::int64_t axis, outcomes* where) {
@@ -159,7 +160,7 @@ array log_softmax_backward(const array& g, const array& y, std::int64_t axis, ou
     for (const std::uint64_t v : gv) total = total + extended(type, v);
     return [=](std::size_t i) { return log_softmax_backward_of(type, gv[i], yv[i], total); };
   };
-  return per_row(along(g, axis), where, make, g, y);
+  return per_row(along(g, axis), where, make, {}, g, y);
 }
 
 array logsumexp_backward(const array& g, const array& x, const std::optional<shape_list>& axes, bool keepdim,
@@ -173,7 +174,7 @@ array logsumexp_backward(const array& g, const array& x, const std::optional<sha
       return logsumexp_backward_of(type, gr, row, i);
     };
   };
-  return per_row(l, where, make, x);
+  return per_row(l, where, make, {}, x);
 }
 
 }  // namespace repdl::reference

@@ -107,9 +107,9 @@ array max_pool2d_backward(const array& g, const array& x, const attributes& attr
 array avg_pool2d(const array& x, const attributes& attrs, outcomes* where = nullptr);
 array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* where = nullptr);
 
-/// The softmax family. `axis` may be negative; logsumexp reduces over several (absent: all).
-array softmax(const array& x, std::int64_t axis, outcomes* where = nullptr);
-array log_softmax(const array& x, std::int64_t axis, outcomes* where = nullptr);
+/// The softmax family. `axis` may be negative; logsumexp reduces over several (absent: all). to: the result's format; absent: x's.
+array softmax(const array& x, std::int64_t axis, outcomes* where = nullptr, std::optional<dtype> to = {});
+array log_softmax(const array& x, std::int64_t axis, outcomes* where = nullptr, std::optional<dtype> to = {});
 array logsumexp(const array& x, const std::optional<shape_list>& axes, bool keepdim, outcomes* where = nullptr);
 /// logsumexp of every beginning of a line.
 array logcumsumexp(const array& x, std::int64_t axis, outcomes* where = nullptr);

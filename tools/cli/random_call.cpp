@@ -595,6 +595,7 @@ class maker {
     add_axis(axis, s);
     lengthen(s, only(axis, s));
     add_inputs(s);
+    if (has(op_.attrs, "dtype") && one_in(3)) add("dtype", format());
   }
   void lines() {
     const shape_list s = any_shape(1);

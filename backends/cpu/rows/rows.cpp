@@ -238,7 +238,7 @@ class row_work final : public planned<const plan::row_plan&> {
 }  // namespace
 
 void prepare(const plan::row_plan& p, const setting& s, dispatch::task& t) noexcept {
-  if (p.in_type[0] == dtype::f64) return p.is_spread() ? prepare(plan::spreads_of(p), s, t) : prepare_wide(p, s, t);
+  if (p.is_binary64()) return p.is_spread() ? prepare(plan::spreads_of(p), s, t) : prepare_wide(p, s, t);
   t.emplace<row_work>(p, s);
 }
 

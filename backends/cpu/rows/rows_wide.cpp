@@ -103,7 +103,7 @@ class wide_rows {
         launch_(launch),
         parts_(parts),
         divisor_(divisor),
-        is_quick_(has_quick && launch.first_tier <= tier::binary64),
+        is_quick_(has_quick && launch.first_tier <= tier::binary64 && result_type() == dtype::f64),
         is_precise_(p.length > num::most_kept_terms) {}
 
   // Rows [begin, end) by one worker.
@@ -197,11 +197,13 @@ class wide_rows {
     __builtin_memcpy(part.sums, &s, sizeof s);
   }
 
+  dtype result_type() const noexcept { return num::any_format<Op> ? p_.out_type[0] : dtype::f64; }
   double number(int input, std::int64_t at) const noexcept { return number_in(p_, input, at); }
   num::wide_row_given given_of(const row_place& at) const noexcept {
     using in = num::row_inputs;
     constexpr in i = Rule::inputs;
     num::wide_row_given r{p_.length, p_.eps, p_.momentum, i.element[2] > 0 && operand<Rule>(p_, 2) != nullptr};
+    r.to = result_type();
     if constexpr (i.g >= 0) r.g = number(i.g, at.g);
     if constexpr (i.top >= 0) {
       r.top = number(i.top, at.top);
@@ -236,15 +238,25 @@ class wide_rows {
     for (int k = 0; k < num::most_elements; ++k) a.of[k] = static_cast<double>(Rule::absent[k]);
     return a;
   }();
-  const double* row_of(const row_place& at, int k) const noexcept {
+  // An element operand from a row on.
+  struct row_numbers {
+    const void* data;
+    std::int64_t first;
+    dtype type;
+    double operator[](std::int64_t i) const noexcept {
+      if constexpr (num::any_format<Op>) return num::number_of(type, data, first + i);
+      return static_cast<const double*>(data)[first + i];
+    }
+  };
+  row_numbers row_of(const row_place& at, int k) const noexcept {
     const void* const x = operand<Rule>(p_, k);
-    return x == nullptr ? &absent.of[k] : static_cast<const double*>(x) + at.x[k];
+    return x == nullptr ? row_numbers{&absent.of[k], 0, dtype::f64} : row_numbers{x, at.x[k], type_of<Rule>(p_, k)};
   }
   // f(elements of the first N operands) for every place of a part of a row.
   template <int N, class F>
   void over(const row_place& at, range r, const F& f) const noexcept {
     [&]<int... K>(std::integer_sequence<int, K...>) {
-      const double* const from[] = {row_of(at, K)...};
+      const row_numbers from[] = {row_of(at, K)...};
       walk<N> w(p_.reduced_rank, p_.reduced_shape, {&stride_of<Rule>(p_, K).reduced...}, r.begin);
       for (std::int64_t j = r.begin; j < r.end; ++j, w.advance(1)) f(from[K][w.offset(K)]...);
     }
@@ -334,13 +346,13 @@ class wide_rows {
 
     // Those of elements.
     void write(range r, tally& count) noexcept {
-      double* const out = static_cast<double*>(rows_.p_.out[0]) + at_.out[0];
       walk<1> w = along_row(rows_.p_, rows_.p_.out_stride[0].reduced, r.begin);
       std::int64_t j = r.begin;
       rows_.template over<elements>(at_, r, [&](auto... x) {
         const double all[] = {x...};
         const bool is_exception = Rule::has_exception && j++ == given_.target;
-        out[w.offset(0)] = output(all, is_exception ? 1 : 0, count);
+        const double v = output(all, is_exception ? 1 : 0, count);
+        num::set_number_of(given_.to, rows_.p_.out[0], at_.out[0] + w.offset(0), v);
         w.advance(1);
       });
     }

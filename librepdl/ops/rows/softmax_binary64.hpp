@@ -6,7 +6,9 @@
 //
 // Why every function decides is said in exponential_sum.hpp: none of the formulas is rational (Lindemann-Weierstrass) but where it is listed as
 // exact. Where a term may be smaller than any number of bits shows, the exact part is separated. Boundaries are the midpoints of binary64,
-// b' 2^y with |b'| < 2^54 and y >= -1075.
+// b' 2^y with |b'| < 2^54 and y >= -1075; of results of a narrower format (wide_row_given::to) those of it, b' 2^y with |b'| < 2^25 and
+// y >= -150, which are among these, or binary64 numbers, and what is said of the distance of other numbers from these holds, but where it
+// says so.
 #pragma once
 
 #include "librepdl/num/formula.hpp"
@@ -20,16 +22,21 @@ inline namespace REPDL_ISA {
 // Of wide numbers, with what wide.hpp's bounds leave to who rounds.
 REPDL_HD dd_ball<double> dd_ball_of(const wide<double>& a) { return {a.value.hi, a.value.lo, a.error * (1 + 0x1p-10)}; }
 
-// RN(g v 2^k), g finite and not 0, v not 0; of wide numbers outside 2^+-900 undecided.
+// RN(g v 2^k), g finite and not 0, v not 0; of wide numbers outside 2^+-900 undecided. In a narrower format g = 1 and, of wide numbers, k >= -190,
+// 2^-2 <= v <= 1: what is scaled is off by less than 2^-1074, far less than the bound's rounding up allows for.
 template <class A>
-REPDL_HD_CALL decided64 round_product_of(double g, const A& v, double k) {
+REPDL_HD_CALL decided64 round_product_of(double g, const A& v, double k, dtype to = dtype::f64) {
   if constexpr (is_wide_number<A>) {
+    if (to != dtype::f64) {
+      const double s = power_of(k);
+      return round_in(to, A{{v.value.hi * s, v.value.lo * s}, v.error * s});
+    }
     const decided_lanes<double> r = round_product(g, dd_ball_of(v), k);
     return {r.value, r.decided};
   } else {
     A p = v;
     multiply_by_value(p, g);
-    return round_ball<double>(scaled(p, static_cast<std::int64_t>(k)));
+    return round_in(to, scaled(p, static_cast<std::int64_t>(k)));
   }
 }
 
@@ -56,20 +63,20 @@ REPDL_HD_CALL scaled_weight<A> weight_of_gap(double x, double max) {
 //
 // Exact: g = 0 and p_i = 0 (x_i = -inf), zeros of g's sign; rest = 0: g / k, a tie among subnormal numbers, if it is one.
 //   x_i < m: with 2048 or more between them p_i < e^-2048 < 2^-2954, and |g p_i| < 2^(1024 - 2954): a zero of g's sign. Else rest >= e^(d_i) is
-//     evaluated.
+//     evaluated. In a narrower format g = 1, and 128 or more between them will do: p_i < e^-128 < 2^-184, less than half its least number.
 //   x_i = m: g / (k + rest) = b for rest = (g - b k) / b. The numerator is a multiple of 2^min(x, y) for g = g' 2^x, |g'| < 2^53, so at
 //     least 2^-53 |g| or 2^-54 |b|, or 0; |b| <= |g|. Hence rest >= 2^-54, or 0: no boundary is crossed by a rest in (0, 2^-400), for which
 //     2^-400 stands. 512 bits hold k + 2^-400.
 template <class A>
-REPDL_HD_CALL decided64 scaled_softmax(const exponential_sum<A, double>& s, double x, double g) {
+REPDL_HD_CALL decided64 scaled_softmax(const exponential_sum<A, double>& s, double x, double g, dtype to = dtype::f64) {
   const double zero = zero_of_sign(has_sign(g));
-  if (g == 0 || x == -infinity || s.max - x >= 2048) return known_number(zero);
+  if (g == 0 || x == -infinity || s.max - x >= (to == dtype::f64 ? 2048 : 128)) return known_number(zero);
   const bool greatest = x == s.max;
   A sum = s.rest;
   if (is_zero(sum)) {
     if constexpr (!is_wide_number<A>) {
       constexpr int limbs = limbs_of_ball<A>;
-      return round_formula<double, limbs>(quotient<limbs>{number<A>(g), number<A>(s.multiplicity)});
+      return round_formula_in<limbs>(to, quotient<limbs>{number<A>(g), number<A>(s.multiplicity)});
     }
   } else if (greatest && below_power(sum, tiny_power)) {
     set_power(sum, tiny_power);
@@ -78,7 +85,7 @@ REPDL_HD_CALL decided64 scaled_softmax(const exponential_sum<A, double>& s, doub
   scaled_weight<A> w{arithmetic<A>::number(1), 0};
   if (!greatest) w = weight_of_gap<A>(x, s.max);
   divide_by(w.m, sum);
-  return round_product_of(g, w.m, w.k);
+  return round_product_of(g, w.m, w.k, to);
 }
 
 // (max - at) + R, R > 0: for a row of more than one finite element. An exact part D = max - at and a rest above it: where D is a boundary the
@@ -86,19 +93,27 @@ REPDL_HD_CALL decided64 scaled_softmax(const exponential_sum<A, double>& s, doub
 // binary64 numbers, h half of what the last bit of hi is worth, or of a power of two above D a quarter; |lo| <= h, and h - |lo| is 0 or at
 // least 2^-53 h, as both are binary64 numbers. So 128 bits see it, if R is smaller than they show. D = 0: R, a relative accuracy.
 // R < 2^-1200 is only enclosed: 0 < ln(1 + rest) < rest. As D is 0 or at least 2^-1074, that is as good as R.
+//
+// Boundaries of narrower formats are binary64 numbers. Where hi is none of them, D has a distance of h >= 2^-54 |D| or more from all: near D
+// they are multiples of 2 h, as hi is. Where it is one, the exact part is hi, and the rest lo + R, whose sign is lo's
+// where R is below 2^-1200, and else that of a sum of two numbers with relative accuracy, which are not the same, as R is transcendental.
+// A D beyond binary64's range is beyond theirs.
 template <class A>
-REPDL_HD_CALL decided64 gap_and_logarithm64(const exponential_sum<A, double>& s, double at) {
+REPDL_HD_CALL decided64 gap_and_logarithm64(const exponential_sum<A, double>& s, double at, dtype to = dtype::f64) {
   if constexpr (is_wide_number<A>) {
-    return round_number<double>(add(A{two_sum(s.max, -at), 0.0}, logarithm_of(s)));
+    return round_in(to, add(A{two_sum(s.max, -at), 0.0}, logarithm_of(s)));
   } else {
     constexpr int limbs = limbs_of_ball<A>;
     const bool is_tiny = s.multiplicity == 1 && below_power(s.rest, -1200);
     if (is_tiny && s.max == at) return known_number(0.0);
     A log = {zero_limbs<limbs>(), power_magnitude(-1200)};
     if (!is_tiny) log = logarithm_of(s);
-    if (s.max == at) return round_ball<double>(log);
+    if (s.max == at) return round_in(to, log);
     const A part = number<A>(s.max) - number<A>(at);
-    return round_formula<double, limbs>(beside<limbs>{part + log, part, 1});
+    const dd gap = two_sum(s.max, -at);
+    if (to == dtype::f64 || !is_finite(gap.hi)) return round_formula_in<limbs>(to, beside<limbs>{part + log, part, 1});
+    const int side = !is_tiny ? sign_in(number<A>(gap.lo) + log) : gap.lo < 0 ? -1 : 1;
+    return round_formula_in<limbs>(to, beside<limbs>{part + log, number<A>(gap.hi), side});
   }
 }
 
@@ -248,8 +263,8 @@ struct wide_exponential_rule : row_rule<Op> {
 template <>
 struct wide_rule<ops::op_id::softmax> : wide_exponential_rule<ops::op_id::softmax> {
   template <class A>
-  REPDL_HD static decided64 settle(const wide_row_given&, const late<A>& s, const double* x, int) {
-    return scaled_softmax<A>(s, x[0], 1.0);
+  REPDL_HD static decided64 settle(const wide_row_given& o, const late<A>& s, const double* x, int) {
+    return scaled_softmax<A>(s, x[0], 1.0, o.to);
   }
 };
 // A g that is infinite or NaN: beside a p of exactly 0 NaN.
@@ -265,10 +280,10 @@ struct wide_rule<ops::op_id::logsumexp_backward> : wide_exponential_rule<ops::op
 template <>
 struct wide_rule<ops::op_id::log_softmax> : wide_exponential_rule<ops::op_id::log_softmax> {
   template <class A>
-  REPDL_HD static decided64 settle(const wide_row_given&, const late<A>& s, const double* x, int) {
+  REPDL_HD static decided64 settle(const wide_row_given& o, const late<A>& s, const double* x, int) {
     if (x[0] == -infinity) return known_number(x[0]);
     if (s.is_single()) return known_number(0.0);
-    const decided64 r = gap_and_logarithm64<A>(s, x[0]);
+    const decided64 r = gap_and_logarithm64<A>(s, x[0], o.to);
     return {-r.value, r.decided};
   }
 };

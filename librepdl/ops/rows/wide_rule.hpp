@@ -1,5 +1,8 @@
 // Rows of binary64: plain loops walk them (backends/*/rows/rows_wide.*), and know rules only, as rule.hpp has them for the other formats.
 //
+// Of softmax and log_softmax also those that have x or results of another format (any_format): elements are binary64 numbers, results are
+// rounded once to the format `to`, and are binary64 numbers on their way.
+//
 // wide_rule<Op>: the operands, what is looked for and which outputs there are is what row_rule<Op> says; and
 //   classify        the rows whose outputs are all one number, from what is given of the row
 //   late<A>         the sums of a row: start, add, merge; trivially copyable. A = wide<double> (num/wide.hpp) is the first tier, others are balls
@@ -8,6 +11,7 @@
 //                   exact arithmetic, which always has. With an exception 1 is the element at the target
 #pragma once
 
+#include "librepdl/num/formula.hpp"
 #include "librepdl/ops/rows/rule.hpp"
 
 namespace repdl::num {
@@ -83,6 +87,7 @@ struct wide_row_given {
   double at_target = 0;  // its elements there, where there is such a class
   double weight = 0;
   const wide_divisor* divisor = nullptr;  // of losses
+  dtype to = dtype::f64;                  // the format of results
 
   REPDL_HD bool has_target() const { return !is_ignored && target >= 0 && target < length; }
 };
@@ -92,8 +97,24 @@ struct row_class64 {
   double value;
 };
 
+// RN of a number, or of a formula's value, in a format, as a binary64 number.
+template <class T>
+REPDL_HD decided64 widened64(const decided_value<T>& c) {
+  return {widen(c.value), c.decided};
+}
+template <class A>
+REPDL_HD_CALL decided64 round_in(dtype to, const A& a) {
+  return with_float(to, [&]<class T>() { return widened64(round_number<T>(a)); });
+}
+template <int L, class Value>
+REPDL_HD_CALL decided64 round_formula_in(dtype to, const Value& f) {
+  return with_float(to, [&]<class T>() { return widened64(round_formula<T, L>(f)); });
+}
+
 template <ops::op_id Op>
 struct wide_rule;
+template <ops::op_id Op>
+inline constexpr bool any_format = Op == ops::op_id::softmax || Op == ops::op_id::log_softmax;
 template <ops::op_id Op>
 concept has_wide_rule = requires {
   sizeof(wide_rule<Op>);

@@ -12,20 +12,6 @@
 namespace repdl::num {
 inline namespace REPDL_ISA {
 
-// f.template operator()<T>() for a floating-point type.
-template <class F>
-REPDL_HD auto with_float(dtype of, const F& f) {
-  if (of == dtype::f64) return f.template operator()<double>();
-  return with_format(of, f);
-}
-REPDL_HD double number_of(dtype type, const void* data, std::int64_t at) {
-  return with_float(type, [=]<class T>() { return widen(static_cast<const T*>(data)[at]); });
-}
-// v: a number of the format, or NaN.
-REPDL_HD void set_number_of(dtype type, void* data, std::int64_t at, double v) {
-  with_float(type, [=]<class T>() { static_cast<T*>(data)[at] = narrow<T>(v); });
-}
-
 template <int Factors>
 struct other_wide_sum {
   wide_sum<double> sum;
