@@ -56,10 +56,10 @@ std::int64_t broadcast_index(const shape_list& from, const shape_list& to, std::
 shape_list broadcast_shape(const shape_list& a, const shape_list& b);
 
 /// Operands of rows are binary32 patterns on their way, whatever format they have.
-inline array widened(const array& x) {
-  if (x.type == dtype::f32) return x;
-  array wide(dtype::f32, x.shape);
-  for (std::size_t i = 0; i < index(x.count()); ++i) wide.set(i, convert(x.type, dtype::f32, x.get(i)));
+inline array widened(const array& x, dtype to = dtype::f32) {
+  if (x.type == to) return x;
+  array wide(to, x.shape);
+  for (std::size_t i = 0; i < index(x.count()); ++i) wide.set(i, convert(x.type, to, x.get(i)));
   return wide;
 }
 

@@ -17,8 +17,11 @@ result rounded_of(const extended& v) {
   };
 }
 
-/// Numbers of rows, binary32 or binary64, narrower ones as binary32.
-array in_full(const array& x) { return x.type == dtype::f64 ? x : widened(x); }
+/// The format of numbers of rows, whose least number is no greater than the results': binary32, or binary64 where either is.
+dtype full_format(const array& x, std::optional<dtype> to = {}) {
+  return x.type == dtype::f64 || to == dtype::f64 ? dtype::f64 : dtype::f32;
+}
+array in_full(const array& x, std::optional<dtype> to = {}) { return widened(x, full_format(x, to)); }
 using words = std::vector<std::uint64_t>;
 words row_of(const array& x, const reduce_layout& l, std::int64_t base) {
   words v;
@@ -95,7 +98,7 @@ array per_row(const reduce_layout& l, outcomes* where, const Make& make, std::op
       }
     }
   };
-  rows(in_full(first), in_full(in)...);
+  rows(in_full(first, to), in_full(in, to)...);
   if (where != nullptr) where->insert(where->end(), all.begin(), all.end());
   return out;
 }
@@ -105,7 +108,7 @@ reduce_layout along(const array& x, std::int64_t axis) { return layout_of(x.shap
 }  // namespace
 
 array softmax(const array& x, std::int64_t axis, outcomes* where, std::optional<dtype> to) {
-  const auto make = [type = in_full(x).type](const words& v) {
+  const auto make = [type = full_format(x, to)](const words& v) {
     return [row = softmax_row(type, v)](std::size_t i) {
       return row.invalid() ? nan_result() : scaled_softmax(row, i, 1, 1);
     };
@@ -114,7 +117,7 @@ array softmax(const array& x, std::int64_t axis, outcomes* where, std::optional<
 }
 
 array log_softmax(const array& x, std::int64_t axis, outcomes* where, std::optional<dtype> to) {
-  const auto make = [type = in_full(x).type](const words& v) {
+  const auto make = [type = full_format(x, to)](const words& v) {
     return [row = softmax_row(type, v)](std::size_t i) { return log_softmax_of(row, i); };
   };
   return per_row(along(x, axis), where, make, to, x);
@@ -135,7 +138,7 @@ array logsumexp(const array& x, const std::optional<shape_list>& axes, bool keep
 }
 
 array logcumsumexp(const array& x, std::int64_t axis, outcomes* where) {
-  const auto make = [type = in_full(x).type](const words& v) {
+  const auto make = [type = full_format(x)](const words& v) {
     return [=](std::size_t i) -> result {
       const words beginning(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(i) + 1);
       return [row = softmax_row(type, beginning)](dtype t) { return logsumexp_of(row)(t); };
@@ -146,7 +149,7 @@ array logcumsumexp(const array& x, std::int64_t axis, outcomes* where) {
 
 // y_i (g_i - sum of g_j y_j): exact, with the infinities and zeros of the formula.
 array softmax_backward(const array& g, const array& y, std::int64_t axis, outcomes* where) {
-  const auto make = [type = in_full(g).type](const words& gv, const words& yv) {
+  const auto make = [type = full_format(g)](const words& gv, const words& yv) {
     extended total;
     for (std::size_t j = 0; j < gv.size(); ++j) total = total + extended(type, gv[j]) * extended(type, yv[j]);
     return [=](std::size_t i) { return rounded_of(extended(type, yv[i]) * (extended(type, gv[i]) - total)); };
@@ -155,7 +158,7 @@ array softmax_backward(const array& g, const array& y, std::int64_t axis, outcom
 }
 
 array log_softmax_backward(const array& g, const array& y, std::int64_t axis, outcomes* where) {
-  const auto make = [type = in_full(g).type](const words& gv, const words& yv) {
+  const auto make = [type = full_format(g)](const words& gv, const words& yv) {
     extended total;
     for (const std::uint64_t v : gv) total = total + extended(type, v);
     return [=](std::size_t i) { return log_softmax_backward_of(type, gv[i], yv[i], total); };
