@@ -270,8 +270,13 @@ struct row_plan {
   double eps;  // var_mean, stddev: the correction; cross_entropy_probabilities: the smoothing
   double momentum;
 
-  /// Whether anything is: softmax and log_softmax may have results of another format than x.
-  bool is_binary64() const noexcept { return in_type[0] == dtype::f64 || out_type[0] == dtype::f64; }
+  /// Whether softmax or log_softmax has results of another format than x.
+  bool has_other_format() const noexcept {
+    return (op == ops::op_id::softmax || op == ops::op_id::log_softmax) && out_type[0] != in_type[0];
+  }
+  bool is_binary64() const noexcept {
+    return in_type[0] == dtype::f64 || (has_other_format() && out_type[0] == dtype::f64);
+  }
   bool is_spread() const noexcept { return op == ops::op_id::var_mean || op == ops::op_id::stddev; }
 };
 

@@ -225,9 +225,9 @@ std::vector<group> dot_calls(dtype type) {
   return all;
 }
 
-// Sums that have results of any floating-point format.
+// Sums and rows that have results of any floating-point format.
 bool gives_other_format(const op_info& op, dtype in) {
-  return op.family == "reduce" && ops::is_floating(in) && has(op.attrs, "dtype");
+  return (op.family == "reduce" || op.family == "softmax") && ops::is_floating(in) && has(op.attrs, "dtype");
 }
 // With results of the format that the subject says.
 std::vector<group> in_other_format(std::vector<group> all, const subject& what) {
@@ -356,7 +356,9 @@ std::vector<group> pool_calls(const subject& what) {
 
 // The softmax family: rows in the registers of some lanes, warps or blocks, a thread's own, and cut into chunks. On a device of one
 // multiprocessor two short rows are not few: on others a block would have each, which the calls of all tiers reach.
-std::vector<group> row_calls(op_id op) {
+// With results of another format than x there is a copy, and the kernels of calls that have one format.
+std::vector<group> row_calls(const subject& what) {
+  const op_id op = what.op;
   const op_info& info = info_of(op);
   const bool loss = has(info.attrs, "reduction"), probabilities = has(info.in, "probabilities");
   // x: the row's elements along `axis`, with what the operation takes beside it.
@@ -378,6 +380,7 @@ std::vector<group> row_calls(op_id op) {
     all.push_back(std::move(g));
     if (!loss) break;
   }
+  if (what.out != what.in && gives_other_format(info, what.in)) return all;
   if (probabilities) {  // the same rules, of targets: the sum of weights
     const bool gradient = &samples::forward_of(info) != &info;
     for (const std::string_view reduction : {"none", "mean"}) {
@@ -832,7 +835,7 @@ std::vector<group> structured_calls(const subject& what) {
       return of_format(has(samples::forward_of(op).attrs, "kernel") ? pool_calls(what) : adaptive_pool_calls(what),
                        what);
     case ops::family::softmax:
-      return of_format(row_calls(what.op), what);
+      return in_other_format(of_format(row_calls(what), what), what);
     case ops::family::norm:
       if (what.in == dtype::f64 && has(op.attrs, "correction"))
         return reduce_calls(what);  // statistics (plan::spreads_of)
@@ -1141,7 +1144,7 @@ std::vector<subject> kernel_test_subjects() {
       for (const dtype to : op.out[0].types) {
         // Operations on numbers have one format, but for indices.
         const bool one_format = op.family != "convert" && !op.in.empty() && to != dtype::i64;
-        if (!one_format || from == to) all.push_back({id, from, to});
+        if (!one_format || from == to || gives_other_format(op, from)) all.push_back({id, from, to});
       }
     }
   }

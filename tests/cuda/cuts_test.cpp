@@ -778,6 +778,61 @@ TEST_CASE("cuts of rows: many long rows of norms are a block's each, and read tw
   CHECK(norm(100, huge, 132, true).chunk == long_chunk);  // not in fours
 }
 
+TEST_CASE("cuts of rows: a copy of x in a wider format has a place for every element, in x's order") {
+  constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
+  struct strides {
+    std::int64_t kept[2], reduced[2];
+    int rank;  // of the copy's axes: those that lie one behind the other are one
+  };
+  for (const strides& s : {strides{{60, 15}, {5, 1}, 1}, {{1, 6}, {24, 120}, 4}, {{-100, 2}, {0, -7}, 4}}) {
+    for (const dtype from : formats) {
+      for (const dtype to : formats) {
+        if (from == to) continue;
+        plan::row_plan p{};
+        p.op = op_id::softmax;
+        p.kept_rank = p.reduced_rank = 2;
+        p.kept_shape = {2, 4};
+        p.reduced_shape = {3, 5};
+        p.rows = 8;
+        p.length = 15;
+        p.in[0] = address(0);
+        p.in_type[0] = from;
+        p.in_stride[0] = {{s.kept[0], s.kept[1]}, {s.reduced[0], s.reduced[1]}};
+        p.out_type[0] = to;
+        CHECK(p.has_other_format());
+        const widened_rows r = widen_x(p);
+        CHECK((r.x == nullptr) == (from == dtype::f64));
+        CHECK((r.plan.in_type[0] == dtype::f64 || (r.plan.in_type[0] == dtype::f32 && to == dtype::f32)));
+        if (r.x == nullptr) {
+          CHECK(r.plan.in[0] == p.in[0]);
+          continue;
+        }
+        CHECK((r.x->from == p.in[0] && r.x->type == from && r.x->to == r.plan.in_type[0]));
+        CHECK((r.x->count == 120 && r.x->at.rank == s.rank));
+        std::vector<bool> taken(120);
+        for (int n = 0; n < 120; ++n) {
+          const std::int64_t index[] = {n / 60, n / 15 % 4, n / 5 % 3, n % 5};
+          const auto offset = [&](const plan::row_plan& of) {
+            const plan::row_plan::strides& all = of.in_stride[0];
+            return index[0] * all.kept[0] + index[1] * all.kept[1] + index[2] * all.reduced[0] +
+                   index[3] * all.reduced[1];
+          };
+          const std::int64_t place = offset(r.plan);
+          REQUIRE((place >= 0 && place < 120));
+          CHECK(!taken[static_cast<std::size_t>(place)]);
+          taken[static_cast<std::size_t>(place)] = true;
+          std::int64_t rest = place, at = 0;
+          for (int d = 0; d < r.x->at.rank; ++d) {
+            at += rest % r.x->at.size[d] * r.x->at.stride[0][d];
+            rest /= r.x->at.size[d];
+          }
+          CHECK((rest == 0 && at == offset(p)));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("cuts of rows: late levels that are to run") {
   const auto levels = [](tier first, int bits, const properties& d = device_of(132)) {
     row_call c{1000, 1000};

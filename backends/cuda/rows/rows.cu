@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(threads) count_targets(const __grid_constant__
 
 class row_work final : public planned {
  public:
-  row_work(const plan::row_plan& p, const job& given) : planned(given) {
+  row_work(const plan::row_plan& p, std::unique_ptr<widened_x> x, const job& given) : planned(given), x_(std::move(x)) {
     row_geometry& g = g_;
     ops::for_row_operation(p.op, [&]<class Op>() {
       using rule = device_rule<Op::id>;
@@ -49,6 +49,7 @@ class row_work final : public planned {
                                                : rule::bounds(p.length, cut_.additions, cut_.tracked);
     });
     g.levels = cut_.levels;
+    if (x_ != nullptr) space.take(x_->copy, x_->count, size_of(x_->to));
     if (cut_.former[0] != nullptr) space.take(former_, 2, g.rows);
     if (cut_.how == row_manner::few) return;
     const int lists = g.is_total ? 0 : g.length > late_chunk ? 3 : 1;
@@ -83,6 +84,10 @@ class row_work final : public planned {
 
   void enqueue() override {
     row_geometry& g = g_;
+    if (x_ != nullptr) {
+      run_widening(*x_, j);
+      g.x[0] = x_->copy;
+    }
     if (zeroed_ != 0) check(cudaMemsetAsync(g.status, 0, zeroed_, j.stream), "rows", "cudaMemsetAsync");
     if (cut_.former[0] != nullptr && g.rows != 0) {
       for (int k = 0; k < 2; ++k) g.row_former[k] = former_ + k * g.rows;
@@ -104,6 +109,7 @@ class row_work final : public planned {
     }
   }
 
+  const std::unique_ptr<widened_x> x_;  // null: there is no copy of x
   row_geometry g_{};
   row_cut cut_{};
   std::size_t zeroed_ = 0;
@@ -123,8 +129,12 @@ void take_workspace(long_work& w, const row_geometry& g, carver& c) {
 }
 
 void prepare(const plan::row_plan& p, const job& j, dispatch::task& t) {
-  if (p.in_type[0] == dtype::f64) return p.is_spread() ? prepare(plan::spreads_of(p), j, t) : prepare_wide(p, j, t);
-  t.emplace<row_work>(p, j);
+  if (p.has_other_format()) {
+    auto [q, x] = widen_x(p);
+    return q.in_type[0] == dtype::f64 ? prepare_wide(q, std::move(x), j, t) : t.emplace<row_work>(q, std::move(x), j);
+  }
+  if (p.in_type[0] == dtype::f64) return p.is_spread() ? prepare(plan::spreads_of(p), j, t) : prepare_wide(p, nullptr, j, t);
+  t.emplace<row_work>(p, nullptr, j);
 }
 
 }  // namespace repdl::cuda

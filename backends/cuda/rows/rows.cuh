@@ -611,7 +611,9 @@ template <class T>
 void run_registers(const row_geometry& g, int per_thread, bool packed, const job& j);
 template <class T>
 void run_columns(const row_geometry& g, const job& j);
-void prepare_wide(const plan::row_plan& p, const job& j, dispatch::task& t);  // rows of binary64
+// Rows of binary64.
+void prepare_wide(const plan::row_plan& p, std::unique_ptr<widened_x> x, const job& j, dispatch::task& t);
+void run_widening(const widened_x& x, const job& j);
 void take_late_workspace(std::byte*& sums, const row_geometry& g, carver& c);
 void run_late_rows(const row_geometry& g, std::byte* sums, const job& j);
 void run_few_rows(const row_geometry& g, const job& j);

@@ -175,6 +175,46 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
   return d;
 }
 
+widened_rows widen_x(const plan::row_plan& p) {
+  widened_rows rows{p, nullptr};
+  plan::row_plan& q = rows.plan;
+  const dtype from = p.in_type[0], out = p.out_type[0];
+  const bool has_all = out == dtype::f64 || (out == dtype::f32 && from != dtype::f64);
+  const dtype to = has_all ? out : dtype::f64;
+  if (from == to) return rows;
+  rows.x = std::make_unique<widened_x>(widened_x{p.in[0], from, to, p.rows * p.length, {}, nullptr});
+  widened_x& x = *rows.x;
+  struct axis {
+    std::int64_t size;
+    std::int64_t from;
+    std::int64_t* to;
+  };
+  plan::inline_vector<axis, max_rank> axes;
+  const auto take = [&](int rank, const plan::axes& shape, plan::axes& stride) {
+    for (std::size_t d = 0; d < static_cast<std::size_t>(rank); ++d) axes.push_back({shape[d], stride[d], &stride[d]});
+  };
+  take(p.kept_rank, p.kept_shape, q.in_stride[0].kept);
+  take(p.reduced_rank, p.reduced_shape, q.in_stride[0].reduced);
+  const auto size = [](std::int64_t s) { return s < 0 ? -s : s; };
+  std::stable_sort(axes.begin(), axes.end(), [&](const axis& a, const axis& b) { return size(a.from) < size(b.from); });
+  std::int64_t step = 1;
+  for (const axis& a : axes) {
+    const int last = x.at.rank - 1;
+    if (last >= 0 && a.from == x.at.stride[0][last] * x.at.size[last]) {
+      x.at.size[last] *= a.size;
+    } else {
+      x.at.size[last + 1] = a.size;
+      x.at.stride[0][last + 1] = a.from;
+      x.at.rank = last + 2;
+    }
+    *a.to = step;
+    step *= a.size;
+  }
+  q.in[0] = reinterpret_cast<const void*>(std::uintptr_t{256});
+  q.in_type[0] = to;
+  return rows;
+}
+
 unsigned register_grid(const row_layout& g, const properties& device) {
   const std::int64_t blocks = ceil_div(g.rows, threads / g.team) * g.cluster;
   const auto cluster = static_cast<unsigned>(g.cluster);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "backends/cuda/core/axes.hpp"
 #include "backends/cuda/core/device.hpp"
@@ -158,6 +159,22 @@ struct row_cut {
 // Sets all of g.
 [[nodiscard]] row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, const properties& device,
                                tier first, int last_tier_bits);
+
+// x of softmax or log_softmax whose results have another format: a copy in one that has all of its numbers. That is the results' format,
+// where it has them, and else binary64, from which results are rounded (rows_wide.cu). An x of that format needs no copy.
+struct widened_x {
+  const void* from;
+  dtype type, to;
+  std::int64_t count;
+  strided_axes<1> at;  // x, in the order of the copy, which is x's own, without gaps
+  std::byte* copy;
+};
+// The call with that copy, which is not there yet: at an address that is a multiple of 256.
+struct widened_rows {
+  plan::row_plan plan;
+  std::unique_ptr<widened_x> x;  // null: there is no copy
+};
+[[nodiscard]] widened_rows widen_x(const plan::row_plan& p);
 
 // Blocks of a launch of rows in registers: whole clusters.
 unsigned register_grid(const row_layout& g, const properties& device);

@@ -383,7 +383,9 @@ constexpr std::int64_t part_elements = 8192;  // at least
 void take_quick_workspace(wide_geometry& g, const job& j, carver& space) {
   quick_work& q = g.quick;
   bool has_rule = false;
-  ops::for_row_operation(g.op, [&]<class Op>() { has_rule = has_quick_rows<Op::id>; });
+  ops::for_row_operation(g.op, [&]<class Op>() {
+    has_rule = has_quick_rows<Op::id> && (!num::any_format<Op::id> || g.out_type[0] == dtype::f64);
+  });
   if (!has_rule || j.first_tier > tier::binary64) return;
   space.take(q.count, 1);
   space.take(q.left, g.rows);

@@ -88,7 +88,7 @@ __device__ void settle_from(const row_geometry& g, const wide_row<Op>& row, std:
     if (before(x, what)) continue;
     const num::decided64 v = wide_settle<Op, Level>(row.given, s, x, what);
     if (v.decided) {
-      row.set(g, j, v.value);
+      row.set_in_format(g, j, v.value);
       ++tally.decided[Level == 0 ? 0 : 1];
     } else {
       left = true;
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(threads) wide_kernel(const __grid_constant__ w
     if (what.fills || g.levels == 0) {
       for (std::int64_t j = threadIdx.x; j < wide_row<Op>::outputs(g); j += threads) {
         if (!row.wants(g, j)) continue;
-        if (what.fills) row.set(g, j, what.value);
+        if (what.fills) row.set_in_format(g, j, what.value);
         ++(what.fills ? proved : undecided);
       }
     } else {
@@ -235,7 +235,9 @@ __global__ void __launch_bounds__(threads)
 
 class wide_work final : public planned {
  public:
-  wide_work(const plan::row_plan& p, const job& given) : planned(given) {
+  wide_work(const plan::row_plan& p, std::unique_ptr<widened_x> x, const job& given)
+      : planned(given), x_(std::move(x)) {
+    if (x_ != nullptr) space.take(x_->copy, x_->count, size_of(x_->to));
     ops::for_row_operation(p.op, [&]<class Op>() {
       if constexpr (num::has_wide_rule<Op::id>) {
         constexpr row_facts facts = row_facts_of<num::wide_rule<Op::id>>(false);
@@ -262,6 +264,10 @@ class wide_work final : public planned {
   }
 
   void enqueue() override {
+    if (x_ != nullptr) {
+      run_widening(*x_, j);
+      g_.x[0] = x_->copy;
+    }
     if (g_.divisor != nullptr) launch_kernel<divisor_kernel>(j, 1, threads, 0, g_, j.counters);
     if (g_.total != nullptr) {
       check(cudaMemsetAsync(g_.total, 0, sizeof *g_.total, j.stream), "rows", "cudaMemsetAsync");
@@ -286,12 +292,15 @@ class wide_work final : public planned {
     });
   }
 
+  const std::unique_ptr<widened_x> x_;  // null: there is no copy of x
   wide_geometry g_{};
   std::byte* parts_ = nullptr;  // of the total
 };
 
 }  // namespace
 
-void prepare_wide(const plan::row_plan& p, const job& j, dispatch::task& t) { t.emplace<wide_work>(p, j); }
+void prepare_wide(const plan::row_plan& p, std::unique_ptr<widened_x> x, const job& j, dispatch::task& t) {
+  t.emplace<wide_work>(p, std::move(x), j);
+}
 
 }  // namespace repdl::cuda

@@ -51,6 +51,7 @@ struct wide_row {
 
   __device__ wide_row(const wide_geometry& to, std::int64_t row)
       : index(to, row), given{to.length, to.eps, to.momentum, to.biased} {
+    if constexpr (num::any_format<Op>) given.to = to.out_type[0];
     for_each_of<elements>([&]<int K>() { x[K] = static_cast<const double*>(to.x[K]) + row_offset<K>(to, index); });
     if constexpr (rule::inputs.g >= 0) given.g = static_cast<const double*>(to.row_g)[row_offset<g_place>(to, index)];
     if constexpr (rule::look == num::row_look::given) {
@@ -105,6 +106,16 @@ struct wide_row {
       constexpr int output = first_result + K;
       if (what == output) static_cast<double*>(to.out[output])[row_offset<out_place + output>(to, index)] = v;
     });
+  }
+  // The same of results of any format.
+  __device__ void set_in_format(const row_geometry& to, std::int64_t j, double v) const {
+    if constexpr (num::any_format<Op>) {
+      if (given.to != dtype::f64) {
+        const std::int64_t at = row_offset<out_place>(to, index) + element_offset<out_place>(to, j);
+        return num::set_number_of(given.to, to.out[0], at, v);
+      }
+    }
+    set(to, j, v);
   }
 };
 
