@@ -3052,28 +3052,28 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
     return result
 
 
-def softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
+def softmax(x: A, axis: int = -1, dtype: DType | None = None, *, out: Any | None = None) -> Any:
     """e^x_i / sum of e^x_j along the axis, rounded once.
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     axis: negative from the end
+    dtype: the result's format; absent: the output's, or the operand's
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(229, (x,), out, (axis,))
-    return result
+    return _call(229, (x,), out, (axis, dtype))
 
 
-def log_softmax(x: A, axis: int = -1, *, out: A | None = None) -> A:
+def log_softmax(x: A, axis: int = -1, dtype: DType | None = None, *, out: Any | None = None) -> Any:
     """x_i - ln sum of e^x_j along the axis, rounded once.
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     axis: negative from the end
+    dtype: the result's format; absent: the output's, or the operand's
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(230, (x,), out, (axis,))
-    return result
+    return _call(230, (x,), out, (axis, dtype))
 
 
 def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:

@@ -72,6 +72,12 @@ def test_rows_of_float16():
     assert mean.tolist() == [2.0, -5.0, 2.0**-25] and rstd[0] == 1 and rstd[2] == 2.0**25
     same = np.full((2, 4), 7, np.float16)
     assert librepdl.softmax(same).tolist() == [[0.25] * 4] * 2 and librepdl.softmax(same).dtype == np.float16
+    assert librepdl.softmax(same[:, :3], dtype=np.float64).tolist() == [[1 / 3] * 3] * 2
+    for type in np.float32, np.float64:  # float16 has 2048 and 2050, and the logarithm is not 0
+        got = librepdl.log_softmax(np.array([0, -2049], type), dtype=np.float16)
+        assert got.dtype == np.float16 and got.tolist() == [0, -2050]
+    out = np.empty(2)
+    assert librepdl.softmax(np.array([0, 1], np.float32), out=out) is out and abs(out.sum() - 1) < 1e-15
     with pytest.raises(NotImplementedError, match="softmax_backward: y: expected f16, as g, got f32"):
         librepdl.softmax_backward(same, same.astype(np.float32))
 

@@ -264,8 +264,8 @@ r_avg_pool2d: NDArray[np.float32] = librepdl.avg_pool2d(x=x, kernel=(1, 1), stri
     count_include_pad=True, ceil_mode=True, divisor_override=1, out=x)
 r_avg_pool2d_backward: NDArray[np.float32] = librepdl.avg_pool2d_backward(g=x, kernel=(1, 1), size=(1, 1),
     stride=(1, 1), padding=(1, 1), count_include_pad=True, ceil_mode=True, divisor_override=1, out=x)
-r_softmax: NDArray[np.float32] = librepdl.softmax(x=x, axis=1, out=x)
-r_log_softmax: NDArray[np.float32] = librepdl.log_softmax(x=x, axis=1, out=x)
+r_softmax: Any = librepdl.softmax(x=x, axis=1, dtype=np.float32, out=x)
+r_log_softmax: Any = librepdl.log_softmax(x=x, axis=1, dtype=np.float32, out=x)
 r_logsumexp: NDArray[np.float32] = librepdl.logsumexp(x=x, axis=(1, 1), keepdims=True, out=x)
 r_cross_entropy: NDArray[np.float32] = librepdl.cross_entropy(logits=x, targets=x, weight=x, axis=1, reduction="mean",
     ignore_index=1, label_smoothing=0.5, out=x)
