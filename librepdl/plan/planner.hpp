@@ -530,7 +530,8 @@ requires std::is_base_of_v<softmax_options, typename Op::attrs>
 struct planner<Op> {
   static tensor_spec infer(inputs in, const typename Op::attrs& a) {
     tensor_spec s = infer_softmax(Op::name, in, a);
-    if constexpr (std::is_same_v<typename Op::attrs, ops::softmax_attrs>) s.type = other_type(Op::name, s.type, a.dtype);
+    if constexpr (std::is_same_v<typename Op::attrs, ops::softmax_attrs>)
+      s.type = other_type(Op::name, s.type, a.dtype);
     return s;
   }
   static row_plan make(inputs in, const tensor_view& out, const softmax_options& a) {

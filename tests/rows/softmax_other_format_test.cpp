@@ -24,9 +24,7 @@ namespace {
 constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
 const std::string two_operations[] = {"softmax", "log_softmax"};
 
-attributes to_format(dtype to, std::int64_t axis = -1) {
-  return {{"axis", axis}, {"dtype", std::string(name_of(to))}};
-}
+attributes to_format(dtype to, std::int64_t axis = -1) { return {{"axis", axis}, {"dtype", std::string(name_of(to))}}; }
 
 using bits = std::vector<std::uint64_t>;
 void check(const std::string& op, const array& x, dtype to, const bits& want) {
@@ -72,7 +70,9 @@ TEST_CASE("softmax in other formats: rows that threads share, and long ones") {
   context one({.threads = 1}), several({.threads = 3});
   std::uint64_t stream = 900;
   for (const std::string& op : two_operations) {
-    for (const auto& [from, to] : {std::pair{dtype::f64, dtype::f32}, {dtype::f16, dtype::f64}, {dtype::f32, dtype::bf16},
+    for (const auto& [from, to] : {std::pair{dtype::f64, dtype::f32},
+                                   {dtype::f16, dtype::f64},
+                                   {dtype::f32, dtype::bf16},
                                    {dtype::bf16, dtype::f32}}) {
       for (const shape_list& x : {shape_list{1, 9001}, {60, 130}}) {
         const attributes attrs = to_format(to);
@@ -94,7 +94,8 @@ TEST_CASE("softmax in other formats: near-ties, against the oracle") {
     for (const double k : {1.0, 3.0, 77.0, std::ldexp(1.0, bits - 1) + 1}) {
       for (const int e : {0, -3, -14, -24, -126, -140, -149}) {
         const double middle = std::ldexp(k, e - bits - 1);  // odd: of bits + 1 bits, or fewer, of subnormal results
-        for (const double d : {std::log(middle), std::log(middle) - std::log1p(-middle), std::log(1 - middle) - std::log(middle)}) {
+        for (const double d :
+             {std::log(middle), std::log(middle) - std::log1p(-middle), std::log(1 - middle) - std::log(middle)}) {
           if (!std::isfinite(d)) continue;
           for (const double y : {std::nextafter(d, -huge), d, std::nextafter(d, huge)}) {
             x.push_back(0);

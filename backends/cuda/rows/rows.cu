@@ -133,7 +133,8 @@ void prepare(const plan::row_plan& p, const job& j, dispatch::task& t) {
     auto [q, x] = widen_x(p);
     return q.in_type[0] == dtype::f64 ? prepare_wide(q, std::move(x), j, t) : t.emplace<row_work>(q, std::move(x), j);
   }
-  if (p.in_type[0] == dtype::f64) return p.is_spread() ? prepare(plan::spreads_of(p), j, t) : prepare_wide(p, nullptr, j, t);
+  if (p.in_type[0] == dtype::f64)
+    return p.is_spread() ? prepare(plan::spreads_of(p), j, t) : prepare_wide(p, nullptr, j, t);
   t.emplace<row_work>(p, nullptr, j);
 }
 
