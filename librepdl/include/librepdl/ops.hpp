@@ -190,7 +190,8 @@ void frexp(context& ctx, const_tensor_view x, tensor_view significand, tensor_vi
 //
 // One rounding per output element, the whole formula inside it. An element -inf has weight 0; a row with NaN, +inf or
 // only -inf is NaN. Near-ties are decided with multi-limb exponentials and logarithms (librepdl/ops/rows/
-// exponential_sum.hpp). Operands are f16, bf16 or f32, all of one format, which is the result's.
+// exponential_sum.hpp). Operands are f16, bf16, f32 or f64, all of one format, which is the result's; of softmax and
+// log_softmax it may be another one: x is not rounded to it, the result once.
 
 /// out_i = e^x_i / sum of e^x_j along the axis.
 void softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& options = {});

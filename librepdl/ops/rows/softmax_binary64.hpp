@@ -6,9 +6,8 @@
 //
 // Why every function decides is said in exponential_sum.hpp: none of the formulas is rational (Lindemann-Weierstrass) but where it is listed as
 // exact. Where a term may be smaller than any number of bits shows, the exact part is separated. Boundaries are the midpoints of binary64,
-// b' 2^y with |b'| < 2^54 and y >= -1075; of results of a narrower format (wide_row_given::to) those of it, b' 2^y with |b'| < 2^25 and
-// y >= -150, which are among these, or binary64 numbers, and what is said of the distance of other numbers from these holds, but where it
-// says so.
+// b' 2^y with |b'| < 2^54 and y >= -1075. Results may be of a narrower format (wide_row_given::to), whose midpoints are such numbers, too, with
+// |b'| < 2^25 and y >= -150: what is said of all b' 2^y holds of them; what is not is said beside it.
 #pragma once
 
 #include "librepdl/num/formula.hpp"
@@ -22,8 +21,8 @@ inline namespace REPDL_ISA {
 // Of wide numbers, with what wide.hpp's bounds leave to who rounds.
 REPDL_HD dd_ball<double> dd_ball_of(const wide<double>& a) { return {a.value.hi, a.value.lo, a.error * (1 + 0x1p-10)}; }
 
-// RN(g v 2^k), g finite and not 0, v not 0; of wide numbers outside 2^+-900 undecided. In a narrower format g = 1 and, of wide numbers, k >= -190,
-// 2^-2 <= v <= 1: what is scaled is off by less than 2^-1074, far less than the bound's rounding up allows for.
+// RN(g v 2^k), g finite and not 0, v not 0; of wide numbers outside 2^+-900 undecided. In a narrower format g = 1, and v 2^k, of wide numbers,
+// is at least e^-128 over a row's length: scaling is exact, or off by less than 2^-1074, far less than what the bound is rounded up by.
 template <class A>
 REPDL_HD_CALL decided64 round_product_of(double g, const A& v, double k, dtype to = dtype::f64) {
   if constexpr (is_wide_number<A>) {
