@@ -7,7 +7,7 @@
 //   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, of f64 in binary64, over ours
 //   network         convolutions, the softmax family, norms, pooling, optimiser steps and sums to places, times alone:
 //                   bench/pytorch_peers.py has the peer
-//   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it
+//   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it; all as graphs
 // Usage: repdl_cuda_bench [--quick] [--json FILE] [filter]. filter: a part of the rows' names, or `elementwise`, which stands
 // for the maps and losses. FILE: the rows in Google Benchmark's format, from which tools/bench_table.py --from FILE makes a table and a
 // drawing. cuBLAS is loaded at run time: $REPDL_CUBLAS, else libcublas.so.13, .12.
@@ -512,7 +512,7 @@ void products(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, 
   matmul_options options;
   options.accumulate = how;
   const double work = 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  std::vector<contender> contenders = {{"ours", work, [&] { matmul(ctx, ta, tb, tc, options); }}};
+  std::vector<contender> contenders = {captured({"ours", work, [&] { matmul(ctx, ta, tb, tc, options); }})};
   buffer da(blas.there() ? elements(m, k) * 8 : 8), db(blas.there() ? elements(k, n) * 8 : 8),
       dc(blas.there() ? elements(m, n) * 8 : 8);
   if (blas.there()) {
@@ -520,9 +520,9 @@ void products(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, 
     convert(ctx, tb, tensor_view(db.d(), sizes{k, n}, gpu));
     const int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k);
     contenders.push_back(
-        {"sgemm", work, [&blas, &a, &b, &c, im, in, ik] { blas.sgemm(im, in, ik, a.f(), b.f(), c.f()); }});
-    contenders.push_back(
-        {"dgemm", work, [&blas, &da, &db, &dc, im, in, ik] { blas.dgemm(im, in, ik, da.d(), db.d(), dc.d()); }});
+        captured({"sgemm", work, [&blas, &a, &b, &c, im, in, ik] { blas.sgemm(im, in, ik, a.f(), b.f(), c.f()); }}));
+    contenders.push_back(captured(
+        {"dgemm", work, [&blas, &da, &db, &dc, im, in, ik] { blas.dgemm(im, in, ik, da.d(), db.d(), dc.d()); }}));
   }
   ctx.reset_statistics();
   const std::vector<result> all = race(contenders);
@@ -813,12 +813,22 @@ int run(int argc, char** argv) {
   network(ctx);
   const cublas blas;
   if (!blas.there()) std::printf("cuBLAS not found: products are shown without their peer\n");
-  for (const std::int64_t n : {512, 1024, 2048, 4096, 8192}) products(ctx, blas, n, n, n, "normal", accumulate::exact);
+  for (const std::int64_t n : {256, 512, 1024, 2048, 4096, 8192}) {
+    products(ctx, blas, n, n, n, "normal", accumulate::exact);
+  }
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{8192, 768, 768},
+                                {8192, 3072, 768},
+                                {8192, 768, 3072},
+                                {768, 768, 8192},
+                                {16384, 512, 512},
+                                {256, 4096, 4096},
+                                {1024, 1024, 16384},
+                                {4096, 4096, 64},
+                                {32, 1000, 2048}}) {
+    products(ctx, blas, m, n, k, "normal", accumulate::exact);
+  }
   products(ctx, blas, 4096, 4096, 4096, "bf16 values", accumulate::exact);
   products(ctx, blas, 1024, 1024, 1024, "all cancel", accumulate::exact);
-  products(ctx, blas, 16384, 512, 512, "normal", accumulate::exact);
-  products(ctx, blas, 256, 4096, 4096, "normal", accumulate::exact);
-  products(ctx, blas, 1024, 1024, 16384, "normal", accumulate::exact);
   products(ctx, blas, 4096, 4096, 4096, "fma_chain", accumulate::fma_chain);
   json.close();
   return 0;

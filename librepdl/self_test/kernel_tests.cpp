@@ -240,6 +240,29 @@ std::vector<group> in_other_format(std::vector<group> all, const subject& what) 
   return all;
 }
 
+// Products by residues: operands along their terms and across, in one piece and in several; every way in which blocks share tiles.
+std::vector<group> by_residues() {
+  const auto product = [](const sizes& a, const sizes& b, layout how) {
+    test_call c{op_id::matmul,
+                {{a, how, dtype::f32}, {b, how, dtype::f32}, {{b.back()}, layout::contiguous, dtype::f32}}};
+    c.choice.engine = dispatch::engine_choice::residues;
+    return c;
+  };
+  const test_call batches = product({3, 2, 5, 37}, {3, 1, 37, 7}, layout::spread);
+  test_call scaled = batches;
+  scaled.attrs = {{"alpha", "0.3"}, {"beta", "2.5"}};
+  std::vector<group> all{from_every_tier(batches), from_every_tier(scaled)};
+  for (const int shared : {0, 1, 2}) {
+    for (const bool split : {false, true}) {
+      test_call c = product({300, 292}, {292, 270}, layout::contiguous);
+      c.choice.tile = shared;
+      c.choice.split = split;
+      all.push_back({c});
+    }
+  }
+  return all;
+}
+
 std::vector<group> matmul_calls(dtype type) {
   const auto spread = [&](const sizes& shape) { return operand{shape, layout::spread, type}; };
   const test_call batches{op_id::matmul, {spread({3, 2, 5, 37}), spread({3, 1, 37, 7}), spread({2, 5, 7})}};
@@ -263,6 +286,7 @@ std::vector<group> matmul_calls(dtype type) {
     append(all.back(), from_every_tier(on_one(scaled(rows))));
   }
   if (type == dtype::f32) {
+    append(all, by_residues());
     test_call chain = batches;
     chain.attrs = {{"accumulate", "fma_chain"}};
     all.push_back({chain});

@@ -11,6 +11,7 @@
 #include "backends/cuda/map/map_cut.hpp"
 #include "backends/cuda/product/conv_cut.hpp"
 #include "backends/cuda/product/matmul_cut.hpp"
+#include "backends/cuda/product/residue_cut.hpp"
 #include "backends/cuda/reduce/reduce_cut.hpp"
 #include "backends/cuda/rows/rows_cut.hpp"
 #include "librepdl/ops/rows/rules.hpp"
@@ -346,6 +347,65 @@ TEST_CASE("cuts of products: small ones, and few outputs of long sums, are dot p
     scaled.alpha = 2;
     CHECK(!goes_by_dots(scaled, self_test));
   }
+}
+
+TEST_CASE(
+    "cuts of products by residues: pieces cover the operands and their planes have a GiB, tiles few enough to share "
+    "are shared") {
+  for (const std::int64_t m : {1, 128, 300, 8192, 50000}) {
+    for (const std::int64_t n : {1, 129, 4096, 8192}) {
+      for (const std::int64_t k : {1, 129, 4096, 8192, 65536}) {
+        for (const std::int64_t batches : {1, 3}) {
+          for (const int multiprocessors : small_and_large) {
+            const residue_cut c = cut_residues(product_of(m, n, k, batches), device_of(multiprocessors));
+            CAPTURE(m);
+            CAPTURE(n);
+            CAPTURE(k);
+            CHECK(c.moduli >= 10);
+            CHECK(c.moduli <= 12);
+            CHECK(c.k_panels * residue_panel >= k);
+            CHECK(c.k_panels * residue_panel - k < residue_panel);
+            const auto panels = [](std::int64_t lines) { return round_up(ceil_div(lines, residue_panel), 2); };
+            for (const auto& [piece, all] : {std::pair(c.rows, m), std::pair(c.columns, n)}) {
+              CHECK(piece >= 1);
+              CHECK((piece >= all || piece % (2 * residue_panel) == 0));
+            }
+            const std::int64_t lines = panels(std::min(c.rows, m)) + panels(std::min(c.columns, n));
+            const std::int64_t bytes = lines * residue_panel * c.k_panels * residue_panel * c.moduli * batches;
+            // Or two panels of each, the least there is.
+            CHECK((bytes <= std::int64_t{1} << 30 || c.rows == 2 * residue_panel || c.columns == 2 * residue_panel));
+            const std::int64_t tiles = ceil_div(std::min(c.rows, m), residue_panel) *
+                                       ceil_div(std::min(c.columns, n), residue_panel) * batches;
+            CHECK((c.shared == 1 || c.shared == 2 || c.shared == 4));
+            CHECK((c.shared == 1 || tiles * c.shared <= multiprocessors));
+            CHECK(c.paired == (c.shared == 1));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("cuts of products by residues: large products of binary32 on compute capability 9.0") {
+  const auto goes = [](std::int64_t m, std::int64_t n, std::int64_t k, const properties& d) {
+    return goes_by_residues(product_of(m, n, k), d);
+  };
+  CHECK(goes(1024, 1024, 1024, device_of(132)));
+  CHECK(!goes(512, 512, 512, device_of(132)));
+  CHECK(!goes(64, 8192, 8192, device_of(132)));
+  CHECK(!goes(8192, 8192, 128, device_of(132)));
+  CHECK(!goes(1024, 1024, greatest_residue_k + 1, device_of(132)));
+  CHECK(!goes(1024, 1024, 1024, device_of(132, 80)));
+  CHECK(!goes(1024, 1024, 1024, device_of(132, 100)));
+  plan::product_plan p = product_of(1024, 1024, 1024);
+  p.out.type = dtype::bf16;
+  CHECK(!goes_by_residues(p, device_of(132)));
+  dispatch::kernel_choice forced;
+  forced.engine = dispatch::engine_choice::residues;
+  CHECK(goes(5, 7, 37, device_of(132, 90, forced)));
+  CHECK(!goes(5, 7, 37, device_of(132, 80, forced)));
+  forced.engine = dispatch::engine_choice::binary64;
+  CHECK(!goes(1024, 1024, 1024, device_of(132, 90, forced)));
 }
 
 TEST_CASE("cuts of products: warps that repair look at no more than a row's bits") {

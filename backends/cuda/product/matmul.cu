@@ -16,10 +16,12 @@
 // ends: e' = e + 4u(|s| + |c|) covers both. The lattice rule sees c as one more term. With factors c is none: s and e
 // become alpha s + beta c and its bound (ops/sums/scaled_sum.hpp).
 #include <cassert>
+#include <cmath>
 
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/product/matmul.hpp"
 #include "backends/cuda/product/mma.cuh"
+#include "backends/cuda/product/residues.hpp"
 #include "librepdl/num/sums.hpp"
 #include "librepdl/ops/sums/scaled_sum.hpp"
 
@@ -79,6 +81,7 @@ __device__ void tile_of(const product& p, std::int64_t index, std::int64_t& row,
 
 template <class T, class Format, bool Scaled>
 __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p, counter* counters) {
+  if (p.choice.goes_by_residues()) return;
   extern __shared__ __align__(128) double shared[];
   double2* const blocks_sum = reinterpret_cast<double2*>(shared + T::stages * T::stage_size);
   std::int64_t tile_row;
@@ -240,17 +243,12 @@ void launch_product(const product& p, const job& j) {
 
 class product_work final : public planned {
  public:
-  product_work(const plan::product_plan& p, const job& given) : planned(given) {
+  product_work(const plan::product_plan& p, const job& given)
+      : planned(given), by_residues_(goes_by_residues(p, j.device)) {
     const product_cut cut = cut_product(p, j.device);
     large_ = cut.large;
-    operand_panels* const panels[2] = {&p_.a, &p_.b};
-    for (int i = 0; i < 2; ++i) {
-      source_[i] = source_of(p, i == 1, cut.operand[i]);
-      splits_[i] = cut.operand[i].splits;
-      take_panels(*panels[i], source_[i], space);
-      space.take(parts_[i], panels[i]->padded_rows(), panels[i]->batches, splits_[i]);
-    }
-    p_.source_a = source_[0];
+    p_.source_a = source_of(p, false, cut.operand[0]);
+    p_.source_b = source_of(p, true, cut.operand[1]);
     p_.m = p.row.count;
     p_.n = p.column.count;
     p_.k = p.term.count;
@@ -259,7 +257,7 @@ class product_work final : public planned {
     p_.is_scaled = p.is_scaled();
     p_.alpha = p.alpha;
     p_.beta = p.beta;
-    p_.bias = p.bias.begin();
+    p_.bias = p.bias.data == nullptr ? nullptr : p.bias.begin();
     p_.bias_row = p.bias.outer[0];
     p_.bias_col = p.bias.inner[0];
     p_.out = p.out.begin();
@@ -274,27 +272,130 @@ class product_work final : public planned {
     p_.first_tier = cut.is_proved ? j.first_tier : std::max(j.first_tier, tier::double_double);
     p_.words_per_row = ceil_div(p_.n, 32);
     space.take(p_.undecided, p_.batches, p_.m, p_.words_per_row);
+    const auto take_all_panels = [&] {
+      for (const bool second : {false, true}) {
+        operand_panels& panels = second ? p_.b : p_.a;
+        splits_[second] = cut.operand[second].splits;
+        take_panels(panels, second ? p_.source_b : p_.source_a, space);
+        space.take(parts_[second], panels.padded_rows(), panels.batches, splits_[second]);
+      }
+    };
+    if (by_residues_) {
+      plan_residues(p);
+      space.take_in_turn([&] { take_planes(false), take_planes(true); }, take_all_panels);
+    } else {
+      take_all_panels();
+    }
   }
 
  private:
+  const operand_source& source(bool second) const { return second ? p_.source_b : p_.source_a; }
+  std::int64_t piece_of(bool second) const { return std::min(second ? cut_.columns : cut_.rows, source(second).rows); }
+  std::int64_t all_lines(bool second) const { return source(second).rows * source(second).batches; }
+
+  void plan_residues(const plan::product_plan& p) {
+    cut_ = cut_residues(p, j.device);
+    // Of sums of K products of normally distributed numbers about r 2^24.5 sqrt(K) are left open, r the mean of residual / norm.
+    const double open_of_ratio = 0x1p24 * 1.5 * std::sqrt(static_cast<double>(p_.k));
+    for (const bool second : {false, true}) {
+      const auto lines = static_cast<double>(piece_of(second) * source(second).batches);
+      (second ? p_.choice.scale_b : p_.choice.scale_a) = open_of_ratio / lines;
+      space.take(lines_[second], all_lines(second));
+    }
+    const bool is_forced = j.device.choice.engine == dispatch::engine_choice::residues;
+    p_.choice.most_open = is_forced ? num::infinity : 0x1p-6;
+    p_.choice.few = static_cast<counter>(std::max(
+        0x1p16, 0x1p-6 * static_cast<double>(p_.m) * static_cast<double>(p_.n) * static_cast<double>(p_.batches)));
+    space.take(zeros_, zero_bytes());
+  }
+  void take_planes(bool second) {
+    space.take(planes_[second], source(second).batches, cut_.moduli, panels_of(piece_of(second)), cut_.k_panels,
+               residue_panel * residue_panel);
+  }
+  static std::int64_t panels_of(std::int64_t lines) { return round_up(ceil_div(lines, residue_panel), 2); }
+  // The ratios of both operands; how many outputs are open; the squares, twice, and lattices of all lines.
+  std::int64_t zero_bytes() const { return 3 * 8 + (all_lines(false) + all_lines(true)) * (2 * 8 + 4); }
+
   void enqueue() override {
     const std::int64_t words = p_.batches * p_.m * p_.words_per_row;
     check(cudaMemsetAsync(p_.undecided, 0, static_cast<std::size_t>(words) * 4, j.stream), "matmul", "cudaMemsetAsync");
-    pack(source_[0], p_.a, parts_[0], splits_[0], j);
-    pack(source_[1], p_.b, parts_[1], splits_[1], j);
+    if (by_residues_) enqueue_residues();
+    pack(p_.source_a, p_.a, parts_[0], splits_[0], p_.choice, j);
+    pack(p_.source_b, p_.b, parts_[1], splits_[1], p_.choice, j);
     if (large_) {
       launch_product<large_tile>(p_, j);
     } else {
       launch_product<small_tile>(p_, j);
     }
     repair(p_, j);
+    if (by_residues_) repair_residues(p_, j);
   }
 
+  // In pieces, where not all planes fit at once: on the lines of the first ones it depends whether residues are worth it.
+  void enqueue_residues() {
+    check(cudaMemsetAsync(zeros_, 0, static_cast<std::size_t>(zero_bytes()), j.stream), "matmul", "cudaMemsetAsync");
+    residue_product r{};
+    r.system = num::residue_system_of(cut_.moduli);
+    auto* const ratios = reinterpret_cast<double*>(zeros_);
+    double* squares = ratios + 3;
+    r.open = reinterpret_cast<counter*>(ratios + 2);
+    auto* lattices = reinterpret_cast<unsigned*>(squares + 2 * (all_lines(false) + all_lines(true)));
+    for (const bool second : {false, true}) {
+      residue_operand& o = second ? r.b : r.a;
+      o.source = source(second);
+      o.packed = is_packed(o.source);
+      o.limit = num::residue_limit(r.system.limit, std::sqrt(static_cast<double>(p_.k)) * (1 + 0x1p-50));
+      o.k_panels = cut_.k_panels;
+      o.moduli = cut_.moduli;
+      o.planes = planes_[second];
+      o.lines = lines_[second];
+      o.squares = squares;
+      o.lattice = lattices;
+      o.ratio = ratios + second;
+      squares += 2 * o.all_lines();
+      lattices += o.all_lines();
+      p_.residue_lines[second] = o.lines;
+      launch_squares(o, j);
+    }
+    p_.choice.ratios = ratios;
+    p_.choice.open = r.open;
+    r.p = p_;
+    const auto piece = [&](std::int64_t first, bool second) {
+      const std::int64_t lines = std::min(piece_of(second), source(second).rows - first);
+      return residue_piece{first, lines, panels_of(lines)};
+    };
+    const auto convert = [&](const residue_operand& o, const residue_piece& p, bool for_the_first_time) {
+      launch_planes(o, p, for_the_first_time, j);
+      if (for_the_first_time) launch_lines(o, p, p.first == 0, j);
+    };
+    const bool is_whole = piece_of(false) == p_.m;
+    for (std::int64_t col = 0; col < p_.n; col += piece_of(true)) {
+      r.columns = piece(col, true);
+      convert(r.b, r.columns, true);
+      for (std::int64_t row = 0; row < p_.m; row += piece_of(false)) {
+        r.rows = piece(row, false);
+        if (col == 0 || !is_whole) convert(r.a, r.rows, col == 0);
+        launch_residues(r, cut_, j);
+      }
+    }
+  }
+  // 16 bytes at a time.
+  static bool is_packed(const operand_source& s) {
+    bool is = s.type == dtype::f32 && s.k_stride == 1 && s.row_stride % 4 == 0 &&
+              reinterpret_cast<std::uintptr_t>(s.data) % 16 == 0;
+    for (int d = 0; d < s.batch.rank; ++d) is = is && s.batch.stride[0][d] % 4 == 0;
+    return is;
+  }
+
+  const bool by_residues_;
   bool large_;  // tiles
-  operand_source source_[2];
   int splits_[2];
-  summary* parts_[2]{};  // of the lines
+  summary* parts_[2]{};
   product p_{};
+  residue_cut cut_{};
+  std::int8_t* planes_[2]{};
+  num::residue_line* lines_[2]{};
+  std::byte* zeros_ = nullptr;
 };
 
 }  // namespace
@@ -302,7 +403,8 @@ class product_work final : public planned {
 void prepare(const plan::product_plan& p, const job& j, dispatch::task& t) {
   assert(p.has_matrices());
   if (p.accumulate == accumulate::fma_chain) return prepare_fma_chain(p, j, t);
-  if (goes_by_dots(p, j.self_test)) return prepare(plan::dots_of(p), j, t);
+  const bool is_forced = j.device.choice.engine != dispatch::engine_choice::any && p.out.type != dtype::f64;
+  if (!is_forced && goes_by_dots(p, j.self_test)) return prepare(plan::dots_of(p), j, t);
   t.emplace<product_work>(p, j);
 }
 

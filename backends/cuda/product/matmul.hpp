@@ -7,6 +7,7 @@
 #include "backends/cuda/core/drivers.hpp"
 #include "backends/cuda/product/line_summary.cuh"
 #include "backends/cuda/product/matmul_cut.hpp"
+#include "librepdl/num/residues.hpp"
 #include "librepdl/ops/formats.hpp"
 
 namespace repdl::cuda {
@@ -48,15 +49,37 @@ __device__ const T* batch_of(const operand_source& s, std::int64_t batch) {
 }
 #endif
 
+// What is known on the device alone: whether residues (residues.hpp) decide enough to be worth it, of normally distributed sums about `scale` times the
+// mean ratios stays open; else the engine of binary64 makes the product. And how many outputs they left open: few are repaired with the operands
+// that the caller has, many, which cancel, with panels.
+struct residue_choice {
+  const double* ratios;  // of a, of b: the sums of residual / norm over lines; null: there are no residues
+  double scale_a, scale_b;
+  double most_open;
+  const counter* open;
+  counter few;
+
+#if defined(__CUDACC__)
+  __device__ bool goes_by_residues() const {
+    return ratios != nullptr && ratios[0] * scale_a + ratios[1] * scale_b < most_open;
+  }
+  __device__ bool wants_panels() const { return !goes_by_residues() || *open > few; }
+#endif
+};
+
 operand_source source_of(const plan::product_plan& p, bool second, const operand_cut& cut);
 void take_panels(operand_panels& p, const operand_source& s, carver& c);
 // Launches: panels and what is known of their lines, from the source. `parts`: per k-split, batch and row.
-void pack(const operand_source& s, const operand_panels& to, summary* parts, int splits, const job& j);
+void pack(const operand_source& s, const operand_panels& to, summary* parts, int splits, const residue_choice& choice,
+          const job& j);
 
 struct product {
   operand_panels a;
   operand_panels b;
   operand_source source_a;
+  operand_source source_b;
+  residue_choice choice;
+  const num::residue_line* residue_lines[2];
   std::int64_t m, n, k, batches;
   dtype type;      // of the output and the bias
   bool is_scaled;  // alpha a b + beta bias
@@ -73,8 +96,10 @@ struct product {
   std::int64_t words_per_row;
 };
 
-// matmul_repair.cu: launches the double-double and exact tiers for the outputs that `undecided` marks.
+// matmul_repair.cu: launches the double-double and exact tiers for the outputs that `undecided` marks; with the operands as panels, where residues left
+// the product to binary64, and with what the caller has, where they did not.
 void repair(const product& p, const job& j);
+void repair_residues(const product& p, const job& j);
 
 #if defined(__CUDACC__)
 template <class T>

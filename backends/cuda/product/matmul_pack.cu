@@ -14,7 +14,9 @@ constexpr int chunk_panels = chunk_k / panel_k;
 // T: of the source. A block packs 64 rows over its share of k. Blocks: row panel fastest, then split, then batch.
 template <class T>
 __global__ void __launch_bounds__(threads, 4)
-    pack_kernel(const operand_source s, const operand_panels to, summary* parts, int splits, bool k_fast, bool second) {
+    pack_kernel(const operand_source s, const operand_panels to, summary* parts, int splits, bool k_fast, bool second,
+                const residue_choice choice) {
+  if (!choice.wants_panels()) return;
   __shared__ float tile[panel_rows][chunk_k + 1];
   const std::int64_t total = to.row_panels * splits * to.batches;
   const int tid = static_cast<int>(threadIdx.x);
@@ -66,7 +68,9 @@ __global__ void __launch_bounds__(threads, 4)
   }
 }
 
-__global__ void __launch_bounds__(threads) finish_lines(const operand_panels to, const summary* parts, int splits) {
+__global__ void __launch_bounds__(threads)
+    finish_lines(const operand_panels to, const summary* parts, int splits, const residue_choice choice) {
+  if (!choice.wants_panels()) return;
   const std::int64_t rows = to.padded_rows() * to.batches;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < rows; i += step) {
@@ -104,16 +108,17 @@ void take_panels(operand_panels& p, const operand_source& s, carver& c) {
   c.take(p.lines.lsb, p.padded_rows(), p.batches);
 }
 
-void pack(const operand_source& s, const operand_panels& to, summary* parts, int splits, const job& j) {
+void pack(const operand_source& s, const operand_panels& to, summary* parts, int splits, const residue_choice& choice,
+          const job& j) {
   const auto size = [](std::int64_t x) { return x < 0 ? -x : x; };
   const unsigned grid = grid_for(j.device, to.row_panels * splits * to.batches, 32);
   ops::for_each_format<ops::NARROW>([&]<class T>() {
     if (dtype_of<T> != s.type) return;
     launch_kernel<pack_kernel<T>>(j, grid, threads, 0, s, to, parts, splits, size(s.k_stride) <= size(s.row_stride),
-                                  s.second);
+                                  s.second, choice);
   });
   const unsigned rows = grid_for(j.device, ceil_div(to.padded_rows() * to.batches, threads), 8);
-  launch_kernel<finish_lines>(j, rows, threads, 0, to, parts, splits);
+  launch_kernel<finish_lines>(j, rows, threads, 0, to, parts, splits, choice);
 }
 
 }  // namespace repdl::cuda

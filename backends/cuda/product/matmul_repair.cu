@@ -17,6 +17,13 @@ struct dot_rows {
   const double* b;
   int panels;
 
+  template <class Sum>
+  __device__ void add_to(Sum& sum) const {
+    for (int panel = lane_of_thread() / 16; panel < panels; panel += 2) {
+      sum.add_terms(static_cast<float>(a[panel * panel_size]),  // they were floats
+                    static_cast<float>(b[panel * panel_size]));
+    }
+  }
   __device__ dot_rows(const product& p, std::int64_t batch, std::int64_t row, std::int64_t col)
       : panels(static_cast<int>(p.a.k_panels)) {
     const int k = lane_of_thread() % 16;
@@ -29,6 +36,7 @@ struct dot_rows {
 
 // Double-double tier. The terms' magnitudes are bounded by the product of norms.
 struct dot_sum : num::compensated_sum<double> {
+  __device__ void add_terms(float x, float y) { add(static_cast<double>(x) * static_cast<double>(y)); }
   __device__ void merge_lanes(int distance) {
     merge({__shfl_xor_sync(full_warp, hi, distance), __shfl_xor_sync(full_warp, lo, distance)});
   }
@@ -104,14 +112,46 @@ __device__ dot_sum dot_eight(const product& p, std::int64_t batch, std::int64_t 
   return sum;
 }
 
-// alpha, beta: of a product that is scaled.
-template <class T, bool Scaled>
-__device__ __noinline__ T dot_exact(const dot_rows rows, const T* bias, double alpha, double beta) {
-  exact_dot sum;
-  for (int panel = lane_of_thread() / 16; panel < rows.panels; panel += 2) {
-    sum.add_product(static_cast<float>(rows.a[panel * panel_size]),  // they were floats
-                    static_cast<float>(rows.b[panel * panel_size]));
+// The two rows of an output as the caller has them: lane l takes every 32nd term.
+template <class T>
+struct source_rows {
+  const T* a;
+  const T* b;
+  std::int64_t step_a, step_b, k;
+
+  __device__ source_rows(const product& p, std::int64_t batch, std::int64_t row, std::int64_t col)
+      : a(batch_of<T>(p.source_a, batch) + row * p.source_a.row_stride),
+        b(batch_of<T>(p.source_b, batch) + col * p.source_b.row_stride),
+        step_a(p.source_a.k_stride),
+        step_b(p.source_b.k_stride),
+        k(p.k) {}
+  template <class Sum>
+  __device__ void add_to(Sum& sum) const {
+#pragma unroll 8
+    for (std::int64_t i = lane_of_thread(); i < k; i += 32) {
+      sum.add_terms(num::widen_to_float(a[i * step_a]), num::widen_to_float(b[i * step_b]));
+    }
   }
+};
+template <class T, bool Scaled>
+__device__ num::decided_value<T> dot_double_double(const product& p, const source_rows<T>& rows, const T*,
+                                                   const T* bias, double magnitude, int lsb) {
+  dot_sum sum;
+  rows.add_to(sum);
+#pragma unroll
+  for (int distance = 16; distance >= 1; distance /= 2) sum.merge_lanes(distance);
+  return sum.finish<T, Scaled>(p, magnitude, lsb, (p.k + 31) / 32 + 6, bias);
+}
+
+struct exact_terms : exact_dot {
+  __device__ void add_terms(float x, float y) { add_product(x, y); }
+};
+
+// alpha, beta: of a product that is scaled.
+template <class T, bool Scaled, class Rows>
+__device__ __noinline__ T dot_exact(const Rows rows, const T* bias, double alpha, double beta) {
+  exact_terms sum;
+  rows.add_to(sum);
   if constexpr (Scaled) {
     sum.merge_lanes();
     const double c = bias == nullptr ? 0.0 : num::widen(*bias);
@@ -127,11 +167,45 @@ __device__ __noinline__ T dot_exact(const dot_rows rows, const T* bias, double a
   }
 }
 
+// What is known of an output's lines.
+template <bool FromPanels>
+struct bounds_of_lines {
+  double norm_a;
+  int lsb_a;
+  const double* norm_b;
+  const int* lsb_b;
+
+  __device__ bounds_of_lines(const product& p, std::int64_t batch, std::int64_t row) {
+    const std::int64_t a = p.a.batch(batch) * p.a.padded_rows() + row;
+    const std::int64_t b = p.b.batch(batch) * p.b.padded_rows();
+    norm_a = p.a.lines.norm[a];
+    lsb_a = p.a.lines.lsb[a];
+    norm_b = p.b.lines.norm + b;
+    lsb_b = p.b.lines.lsb + b;
+  }
+  __device__ double magnitude(std::int64_t col) const { return norm_a * norm_b[col]; }
+  __device__ int lsb(std::int64_t col) const { return lsb_a + lsb_b[col]; }
+};
+template <>
+struct bounds_of_lines<false> {
+  const num::residue_line& a;
+  const num::residue_line* const b;
+
+  __device__ bounds_of_lines(const product& p, std::int64_t batch, std::int64_t row)
+      : a(p.residue_lines[0][(p.source_a.batches == 1 ? 0 : batch) * p.m + row]),
+        b(p.residue_lines[1] + (p.source_b.batches == 1 ? 0 : batch) * p.n) {}
+  __device__ double magnitude(std::int64_t col) const { return a.norm * b[col].norm; }
+  __device__ int lsb(std::int64_t col) const { return a.lsb + b[col].lsb; }
+};
+
 // Works off the bitmap, a warp for eight outputs side by side: together where many of them are marked, else one after
 // the other. `span` bytes of the bitmap are looked at at a time; neighbouring warps take neighbouring rows, so that
 // they read the same rows of b.
-template <class T, bool Scaled>
+// FromPanels: the operands lie there; else they are the caller's, and few outputs are marked.
+template <class T, bool Scaled, bool FromPanels>
 __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, counter* counters) {
+  using dot_of = std::conditional_t<FromPanels, dot_rows, source_rows<T>>;
+  if (p.choice.wants_panels() != FromPanels) return;
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(p.undecided);
   const std::int64_t bytes_per_row = p.words_per_row * 4;
   const std::int64_t rows = p.batches * p.m;
@@ -152,10 +226,7 @@ __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, 
     unsigned owners = __ballot_sync(full_warp, mine != 0);
     if (owners == 0) continue;
     const batch_pointers<T> at(p, batch);
-    const std::int64_t a_row = p.a.batch(batch) * p.a.padded_rows() + row;
-    const double norm_a = p.a.lines.norm[a_row];
-    const int lsb_a = p.a.lines.lsb[a_row];
-    const std::int64_t b_rows = p.b.batch(batch) * p.b.padded_rows();
+    const bounds_of_lines<FromPanels> known(p, batch, row);
     const auto bias_of = [&](std::int64_t col) {
       return at.bias == nullptr ? nullptr : at.bias + row * p.bias_row + col * p.bias_col;
     };
@@ -163,15 +234,14 @@ __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, 
       const int owner = __ffs(static_cast<int>(owners)) - 1;
       const std::int64_t col0 = (first + owner) * 8;
       unsigned bits = __shfl_sync(full_warp, mine, owner);
-      if (__popc(bits) >= 3 && !skip_dd) {
+      if (FromPanels && __popc(bits) >= 3 && !skip_dd) {
         dot_sum sum = dot_eight(p, batch, row, col0);
         const std::int64_t col = col0 + lane / 4;
         const bool marked = (bits >> (lane / 4) & 1) != 0;
         bool done = false;
         if (marked) {
           const num::decided_value<T> result =
-              sum.finish<T, Scaled>(p, norm_a * p.b.lines.norm[b_rows + col], lsb_a + p.b.lines.lsb[b_rows + col],
-                                    4 * p.a.k_panels + 2, bias_of(col));
+              sum.finish<T, Scaled>(p, known.magnitude(col), known.lsb(col), 4 * p.a.k_panels + 2, bias_of(col));
           done = result.decided;
           if (done && lane % 4 == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
         }
@@ -182,13 +252,12 @@ __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, 
       }
       for (; bits != 0; bits &= bits - 1) {
         const std::int64_t col = col0 + (__ffs(static_cast<int>(bits)) - 1);
-        const dot_rows both(p, batch, row, col);
+        const dot_of both(p, batch, row, col);
         num::decided_value<T> result = {T{}, false};
         if (!skip_dd) {
           const T* const direct =
               p.source_a.k_stride == 1 ? batch_of<T>(p.source_a, batch) + row * p.source_a.row_stride : nullptr;
-          result = dot_double_double<T, Scaled>(p, both, direct, bias_of(col), norm_a * p.b.lines.norm[b_rows + col],
-                                                lsb_a + p.b.lines.lsb[b_rows + col]);
+          result = dot_double_double<T, Scaled>(p, both, direct, bias_of(col), known.magnitude(col), known.lsb(col));
         }
         if (result.decided) {
           ++count_dd;
@@ -208,13 +277,28 @@ __global__ void __launch_bounds__(256) repair_kernel(const product p, int span, 
 
 }  // namespace
 
-void repair(const product& p, const job& j) {
+namespace {
+
+template <bool FromPanels, class F>
+void launch_repair(const product& p, const job& j, const F& with) {
   const std::int64_t bytes_per_row = p.words_per_row * 4;
   const std::int64_t rows = p.batches * p.m;
   const int span = repair_span(rows, bytes_per_row, j.device);
   const unsigned grid = grid_for(j.device, ceil_div(rows * ceil_div(bytes_per_row, span), repair_warps), 8);
-  with_kernels(p, [&]<class T, bool Scaled>() {
-    launch_kernel<repair_kernel<T, Scaled>>(j, grid, repair_warps * 32, 0, p, span, j.counters);
+  with([&]<class T, bool Scaled>() {
+    launch_kernel<repair_kernel<T, Scaled, FromPanels>>(j, grid, repair_warps * 32, 0, p, span, j.counters);
+  });
+}
+
+}  // namespace
+
+void repair(const product& p, const job& j) {
+  launch_repair<true>(p, j, [&](const auto& f) { with_kernels(p, f); });
+}
+void repair_residues(const product& p, const job& j) {
+  launch_repair<false>(p, j, [&](const auto& f) {
+    if (p.is_scaled) return f.template operator()<float, true>();
+    f.template operator()<float, false>();
   });
 }
 
