@@ -244,7 +244,7 @@ std::vector<group> in_other_format(std::vector<group> all, const subject& what) 
 std::vector<group> by_residues() {
   const auto product = [](const sizes& a, const sizes& b, layout how) {
     test_call c{op_id::matmul,
-                {{a, how, dtype::f32}, {b, how, dtype::f32}, {{b.back()}, layout::contiguous, dtype::f32}}};
+                {{a, how, dtype::f32}, {b, how, dtype::f32}, {{b[b.size() - 1]}, layout::contiguous, dtype::f32}}};
     c.choice.engine = dispatch::engine_choice::residues;
     return c;
   };
@@ -286,7 +286,7 @@ std::vector<group> matmul_calls(dtype type) {
     append(all.back(), from_every_tier(on_one(scaled(rows))));
   }
   if (type == dtype::f32) {
-    append(all, by_residues());
+    for (const group& g : by_residues()) all.push_back(g);
     test_call chain = batches;
     chain.attrs = {{"accumulate", "fma_chain"}};
     all.push_back({chain});

@@ -1,7 +1,6 @@
 #include "backends/cuda/reduce/reduce_cut.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace repdl::cuda {
 namespace {
@@ -39,8 +38,7 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
   g.columns = !repair && (p.length < 32 || across < along);
 
   // Enough items to fill the device, each with at least one batch per thread.
-  static const char* const trial = std::getenv("TRIAL_WANTED");
-  const std::int64_t wanted = std::int64_t{device.multiprocessors} * (trial && !repair ? std::atoi(trial) : 2048);
+  const std::int64_t wanted = std::int64_t{device.multiprocessors} * 2048;
   if (g.columns) {
     g.team = 1;
     g.chunks = std::clamp<std::int64_t>(wanted / p.outputs, 1, std::max<std::int64_t>(1, p.length / (2 * loaded)));
