@@ -116,10 +116,15 @@ TEST_CASE("residues: a fraction is the sum over the product of the moduli, up to
   for (int count = 4; count <= most_moduli; ++count) {
     const residue_system s = residue_system_of(count);
     const mpz_class p = product_of_moduli(count);
-    CHECK(abs(rational(s.unit) - mpq_class(p) * power(-64)) <= mpq_class(p) * power(-64 - 53));
+    const mpq_class unit_off = abs(rational(s.unit) - mpq_class(p) * power(-64));
     const mpq_class squared = rational(s.limit) * rational(s.limit);
-    CHECK(squared < mpq_class(p) / 2 * (1 - power(-20)) * (1 - power(-20)));
-    CHECK(squared > mpq_class(p) / 2 * (1 - power(-6)));
+    const mpq_class half = mpq_class(p) / 2;
+    const bool is_unit = unit_off <= mpq_class(p) * power(-64 - 53);
+    const bool is_below = squared < half * (1 - power(-20)) * (1 - power(-20));
+    const bool is_near = squared > half * (1 - power(-6));
+    CHECK(is_unit);
+    CHECK(is_below);
+    CHECK(is_near);
     const mpz_class most = p / 2 - p / (1 << 20);
     std::int64_t wrong = 0;
     for (int i = 0; i < 2000; ++i) {
