@@ -156,7 +156,7 @@ TEST_CASE("cuts of reductions: few long sums are cut, many short ones are not") 
   // One long sum: all multiprocessors have a part, of a block each, and a device with fewer cuts it into fewer.
   CHECK(first(1, std::int64_t{1} << 26, 132).chunks >= 132);
   CHECK(first(1, std::int64_t{1} << 26, 132).team == reduce_threads);
-  CHECK(first(1, std::int64_t{1} << 26, 1).chunks == 8);
+  CHECK(first(1, std::int64_t{1} << 26, 1).chunks == 3);
   for (const bool columns : {false, true}) {
     CHECK(first(1 << 20, 200, 132, columns).chunks == 1);
     CHECK(first(1 << 20, 200, 1, columns).chunks == 1);
@@ -390,14 +390,16 @@ TEST_CASE("cuts of products by residues: large products of binary32 on compute c
   const auto goes = [](std::int64_t m, std::int64_t n, std::int64_t k, const properties& d) {
     return goes_by_residues(product_of(m, n, k), d);
   };
-  CHECK(goes(1024, 1024, 1024, device_of(132)));
-  CHECK(!goes(512, 512, 512, device_of(132)));
-  CHECK(!goes(64, 8192, 8192, device_of(132)));
-  CHECK(!goes(8192, 8192, 128, device_of(132)));
+  CHECK(goes(2048, 2048, 2048, device_of(132)));
+  CHECK(goes(768, 768, 8192, device_of(132)));
+  CHECK(!goes(2048, 2048, 2047, device_of(132)));
+  CHECK(!goes(511, 8192, 8192, device_of(132)));
+  CHECK(!goes(8192, 511, 8192, device_of(132)));
+  CHECK(!goes(512, 512, 8192, device_of(132)));
   CHECK(!goes(1024, 1024, greatest_residue_k + 1, device_of(132)));
-  CHECK(!goes(1024, 1024, 1024, device_of(132, 80)));
-  CHECK(!goes(1024, 1024, 1024, device_of(132, 100)));
-  plan::product_plan p = product_of(1024, 1024, 1024);
+  CHECK(!goes(2048, 2048, 2048, device_of(132, 80)));
+  CHECK(!goes(2048, 2048, 2048, device_of(132, 100)));
+  plan::product_plan p = product_of(2048, 2048, 2048);
   p.out.type = dtype::bf16;
   CHECK(!goes_by_residues(p, device_of(132)));
   dispatch::kernel_choice forced;
@@ -405,7 +407,7 @@ TEST_CASE("cuts of products by residues: large products of binary32 on compute c
   CHECK(goes(5, 7, 37, device_of(132, 90, forced)));
   CHECK(!goes(5, 7, 37, device_of(132, 80, forced)));
   forced.engine = dispatch::engine_choice::binary64;
-  CHECK(!goes(1024, 1024, 1024, device_of(132, 90, forced)));
+  CHECK(!goes(2048, 2048, 2048, device_of(132, 90, forced)));
 }
 
 TEST_CASE("cuts of products: warps that repair look at no more than a row's bits") {

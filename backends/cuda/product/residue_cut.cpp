@@ -22,11 +22,11 @@ bool goes_by_residues(const plan::product_plan& p, const properties& device) {
   if (p.term.count < 1 || p.term.count > greatest_residue_k || device.choice.wide) return false;
   if (device.choice.engine == dispatch::engine_choice::residues) return true;
   if (device.choice.engine != dispatch::engine_choice::any) return false;
-  // Less is done before the launches are; a tile that is mostly padding costs as much as a full one.
-  constexpr double least_work = 1 << 30;
+  // What every output costs beside its terms, and a launch, asks for long sums and many of them.
+  constexpr double least_work = 0x1p32;
   const double work = static_cast<double>(p.row.count) * static_cast<double>(p.column.count) *
                       static_cast<double>(p.term.count) * static_cast<double>(p.batch.count);
-  return work >= least_work && p.row.count >= 128 && p.column.count >= 128 && p.term.count >= 256;
+  return work >= least_work && p.row.count >= 512 && p.column.count >= 512 && p.term.count >= 2048;
 }
 
 residue_cut cut_residues(const plan::product_plan& p, const properties& device) {

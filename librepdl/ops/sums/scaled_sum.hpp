@@ -8,19 +8,12 @@
 // (certify.hpp), 0 inf is NaN, and finite parts overflow nowhere.
 #pragma once
 
+#include "librepdl/num/bounded_value.hpp"
 #include "librepdl/num/dd_ball.hpp"
 #include "librepdl/num/fixed_point.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
-
-// The value is within the error under certify's (C); an error 0 says that it is the value, one of +inf that nothing is
-// known.
-template <class R>
-struct bounded_value {
-  R value;
-  R error;
-};
 
 // From |S - s| <= e. With p = alpha s, q = beta c, t = p.hi + q.hi, all exact pairs,
 //     alpha S + beta c = t.hi + (t.lo + p.lo + q.lo) + alpha (S - s).
