@@ -62,7 +62,6 @@ residue_cut cut_residues(const plan::product_plan& p, const properties& device) 
                              ceil_div(std::min(c.columns, p.column.count), residue_panel) * p.batch.count;
   c.shared = tiles * 4 <= device.multiprocessors ? 4 : tiles * 2 <= device.multiprocessors ? 2 : 1;
   if (device.choice.tile >= 0) c.shared = device.choice.tile == 1 ? 2 : device.choice.tile == 2 ? 4 : 1;
-  c.paired = c.shared == 1;
   return c;
 }
 

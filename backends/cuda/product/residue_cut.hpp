@@ -16,8 +16,7 @@ struct residue_cut {
   int moduli;
   std::int64_t k_panels;
   std::int64_t rows, columns;  // of a piece, whose planes are there at a time: all, or a multiple of two panels
-  int shared;                  // blocks that have the same tile, each for some of the moduli: 1, 2 or 4
-  bool paired;                 // two blocks, one below the other, that read the same columns once
+  int shared;  // blocks that have the same tile, each for some of the moduli: 2 or 4; 1: pairs have neighbouring tiles
 };
 // Whether residues may be faster, on this device, where the data allow it.
 bool goes_by_residues(const plan::product_plan& p, const properties& device);

@@ -62,9 +62,10 @@ reduce_geometry describe(const plan::reduce_plan& p, const properties& device, b
     // Repairs expect few of the outputs to be marked, and cut each into more pieces, as far as their results have room.
     const std::int64_t have = std::min(repair ? ceil_div(p.outputs, 256) : p.outputs, wanted) * g.team;
     const std::int64_t room = repair ? std::max<std::int64_t>(1, wanted / p.outputs) : most;
-    // Blocks that share an output: as many as run at once.
-    const std::int64_t threads = !repair && g.team == reduce_threads ? wanted / 8 * 3 : wanted;
-    const std::int64_t chunks = std::clamp<std::int64_t>(threads / have, 1, std::min(most, room));
+    // Blocks that share an output: as many as run at once, where these can be divided among few outputs.
+    const std::int64_t at_once = repair || g.team < reduce_threads ? 0 : wanted / 8 * 3 / have;
+    const std::int64_t chunks =
+        std::clamp<std::int64_t>(at_once >= 4 ? at_once : wanted / have, 1, std::min(most, room));
     cut_length(g, chunks, p);
     const std::int64_t teams = std::int64_t{device.multiprocessors} * repair_blocks * reduce_threads / g.team;
     g.words = static_cast<int>(std::clamp<std::int64_t>(ceil_div(p.outputs, 32) * g.chunks / teams, 1, 32));
