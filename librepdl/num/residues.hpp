@@ -6,7 +6,8 @@
 // say which it is. Instead of the Chinese remainder theorem fractions are added: with q_i = (P / p_i)^-1 modulo p_i
 //     S' / P = sum r_i q_i / p_i  modulo 1                for any r_i = S' modulo p_i,
 // so with weights F_i = rint(2^64 q_i / p_i) the 64-bit number f = sum r_i F_i, wrapping around, is 2^64 S' / P, modulo 2^64, up to sum |r_i| / 2: integers
-// in any order, so moduli may be divided among threads. |r_i| < 3 p_i <= 768 here: a reduction whose quotient may be 2 too small.
+// in any order, so moduli may be divided among threads. |r_i| < 3 p_i <= 768 here. Of sums |S| <= 2^30 the quotient q = floor(S R / 2^32), R = floor(2^32 / p), has
+// S / p - 5/4 < q < S / p + 1/4, so that S - q p lies between -p / 4 and 5/4 p.
 //
 // Errors. A, B >= |a|, |b| and R >= |a - 2^-s a'| (residual_a, residual_b), all Euclidean norms. f as a signed number times unit = 2^-64 P 2^(-s - t) is v:
 //     |v - a b| <= 384 n unit                                     of the weights
@@ -14,6 +15,10 @@
 //                + 3 u' |v|, u' = 2^-53 (1 + 2^-50)               f to binary64, P 2^-64 as one, their product
 // and (C) of certify.hpp wants u |v| more and e (1 - u): e = (1 + 2^-40) (385 n unit + R_a B + (A + R_a) R_b + 2^-50 |v|) has all that, and the six roundings
 // that e itself takes. f does not wrap: |S'| <= P (1/2 - 2^-20) and 384 n 2^-64 < 2^-20.
+//
+// For many lines at once, of norms 2^s A <= X, 2^s R <= X_r, and Y, Y_r of b's: |f unit - a b| <= E unit with E = 384 n + (X_r Y + (X + X_r) Y_r) 2^64 / P, so
+// with d = fl(f), W = (1 + 2^-20)(385 n + 2^13 + (X_r Y + (X + X_r) Y_r) / (P 2^-64)) the ends fl(fl(d - W) fl(unit)), fl(fl(d + W) fl(unit)) enclose a b: five roundings of
+// 2^-53, that of P among them, move an end by at most (2^63 + W) 2^-50.6 unit, less than (2^13 + 2^-20 W) unit.
 //
 // Ties and zeros: with no residuals S = a b is a multiple of g = 2^(lsb_a + lsb_b); where e < g / 4 and |v| < 2^51 g it is the multiple next to v.
 //
@@ -27,8 +32,8 @@
 
 #include <cstdint>
 
-#include "librepdl/num/bounded_value.hpp"
 #include "librepdl/num/certify.hpp"
+#include "librepdl/ops/sums/scaled_sum.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
@@ -60,9 +65,10 @@ constexpr coprime_numbers coprime_moduli() {
 inline constexpr coprime_numbers moduli = coprime_moduli();
 
 struct residue_weight {
-  std::uint32_t modulus;
-  std::uint32_t reciprocal;  // floor(2^32 / modulus)
-  std::uint32_t low, high;   // of the weight
+  std::int32_t negative;    // less than 0: minus the modulus
+  std::int32_t reciprocal;  // floor(2^32 / modulus)
+  std::int32_t low;         // high 2^32 + low: the weight, modulo 2^64
+  std::uint32_t high;
 };
 
 // The first `count` moduli.
@@ -88,8 +94,9 @@ constexpr residue_system residue_system_of(int count) {
     unsigned inverse = 1;
     while (others * inverse % p != 1) ++inverse;
     const auto weight = static_cast<std::uint64_t>(((wide{inverse} << 65) + p) / (2 * p));
-    s.of[i] = {p, static_cast<std::uint32_t>((std::uint64_t{1} << 32) / p), static_cast<std::uint32_t>(weight),
-               static_cast<std::uint32_t>(weight >> 32)};
+    const auto low = static_cast<std::int32_t>(static_cast<std::uint32_t>(weight));
+    s.of[i] = {-static_cast<std::int32_t>(p), static_cast<std::int32_t>((std::uint64_t{1} << 32) / p), low,
+               static_cast<std::uint32_t>((weight - static_cast<std::uint64_t>(std::int64_t{low})) >> 32)};
   }
   s.unit = static_cast<double>(product) * 0x1p-64;
   wide root = 0;  // of P / 2, rounded down
@@ -120,14 +127,25 @@ struct residue_line {
   int lsb;          // of the line's elements: they are multiples of 2^lsb
 };
 
+// e of a value v != S, from norms, residuals and unit = 2^(-s - t) P 2^-64.
+REPDL_HD double bound_of_fraction(double v, double unit, const residue_line& a, const residue_line& b, int count) {
+  const double sum = fma(a.norm + a.residual, b.residual, fma(a.residual, b.norm, 385.0 * count * unit));
+  return fma(0x1p-50, magnitude_of(v), sum) * (1 + 0x1p-40);
+}
+
+// W of the comment above.
+REPDL_HD double width_of_fractions(double x, double x_residual, double y, double y_residual, double unit_of_system,
+                                   int count) {
+  const double lost = x_residual * y + (x + x_residual) * y_residual;
+  return (385.0 * count + 0x1p13 + lost / unit_of_system) * (1 + 0x1p-20);
+}
+
 // a b from f, with e of (C); e = 0: exactly. Where a norm is not finite, e is not.
 REPDL_HD bounded_value<double> value_of_fraction(std::int64_t f, const residue_line& a, const residue_line& b,
                                                  double unit_of_system, int count) {
   const double unit = power_of_two(-a.shift - b.shift) * unit_of_system;
   double v = static_cast<double>(f) * unit;
-  double e =
-      (385.0 * count * unit + (a.residual * b.norm + (a.norm + a.residual) * b.residual) + 0x1p-50 * magnitude_of(v)) *
-      (1 + 0x1p-40);
+  double e = bound_of_fraction(v, unit, a, b, count);
   if (a.residual == 0 && b.residual == 0) {
     if (a.norm == 0 || b.norm == 0) {  // and the other one is finite, or NaN is decided elsewhere
       const double zero = a.norm * b.norm;

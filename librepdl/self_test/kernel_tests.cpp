@@ -241,10 +241,9 @@ std::vector<group> in_other_format(std::vector<group> all, const subject& what) 
 }
 
 // Products by residues: operands along their terms and across, in one piece and in several; every way in which blocks share tiles.
-std::vector<group> by_residues() {
-  const auto product = [](const sizes& a, const sizes& b, layout how) {
-    test_call c{op_id::matmul,
-                {{a, how, dtype::f32}, {b, how, dtype::f32}, {{b[b.size() - 1]}, layout::contiguous, dtype::f32}}};
+std::vector<group> by_residues(dtype type) {
+  const auto product = [&](const sizes& a, const sizes& b, layout how) {
+    test_call c{op_id::matmul, {{a, how, type}, {b, how, type}, {{b[b.size() - 1]}, layout::contiguous, type}}};
     c.choice.engine = dispatch::engine_choice::residues;
     return c;
   };
@@ -285,8 +284,10 @@ std::vector<group> matmul_calls(dtype type) {
     all.push_back(from_every_tier(wide(scaled(rows))));
     append(all.back(), from_every_tier(on_one(scaled(rows))));
   }
+  if (type != dtype::f64) {
+    for (const group& g : by_residues(type)) all.push_back(g);
+  }
   if (type == dtype::f32) {
-    for (const group& g : by_residues()) all.push_back(g);
     test_call chain = batches;
     chain.attrs = {{"accumulate", "fma_chain"}};
     all.push_back({chain});

@@ -14,14 +14,17 @@ namespace {
 
 using namespace repdl::num;
 
-// f of a sum whose residues a reduction left `extra` moduli too large.
+// f of a sum whose residues are up to three moduli off.
 std::uint64_t fraction_of(const mpz_class& sum, const residue_system& s, std::mt19937_64& random) {
   std::uint64_t f = 0;
   for (int i = 0; i < s.count; ++i) {
     const residue_weight& w = s.of[i];
-    const mpz_class rest = ((sum % w.modulus) + w.modulus) % w.modulus;
-    const std::uint64_t r = rest.get_ui() + random() % 3 * w.modulus;
-    f += r * (static_cast<std::uint64_t>(w.high) << 32 | w.low);
+    const int modulus = -w.negative;
+    const mpz_class rest = ((sum % modulus) + modulus) % modulus;
+    const std::int64_t r = rest.get_si() + static_cast<std::int64_t>(random() % 4) * modulus - modulus;
+    const std::uint64_t weight =
+        (static_cast<std::uint64_t>(w.high) << 32) + static_cast<std::uint64_t>(std::int64_t{w.low});
+    f += static_cast<std::uint64_t>(r) * weight;
   }
   return f;
 }

@@ -18,7 +18,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/product/launch_next.cuh"
 #include "backends/cuda/product/matmul.hpp"
 #include "backends/cuda/product/mma.cuh"
 #include "backends/cuda/product/residues.hpp"
@@ -81,6 +81,7 @@ __device__ void tile_of(const product& p, std::int64_t index, std::int64_t& row,
 
 template <class T, class Format, bool Scaled>
 __global__ void __launch_bounds__(T::threads, 1) product_kernel(const product p, counter* counters) {
+  wait_for_former();
   if (p.choice.goes_by_residues()) return;
   extern __shared__ __align__(128) double shared[];
   double2* const blocks_sum = reinterpret_cast<double2*>(shared + T::stages * T::stage_size);
@@ -237,7 +238,7 @@ template <class T>
 void launch_product(const product& p, const job& j) {
   const std::int64_t tiles = ceil_div(p.m, T::rows) * ceil_div(p.n, T::cols) * p.batches;
   with_kernels(p, [&]<class Format, bool Scaled>() {
-    launch_kernel<product_kernel<T, Format, Scaled>>(j, tiles, T::threads, T::shared_bytes, p, j.counters);
+    launch_next<product_kernel<T, Format, Scaled>>(j, tiles, T::threads, T::shared_bytes, p, j.counters);
   });
 }
 
@@ -271,21 +272,22 @@ class product_work final : public planned {
     // Beyond some sizes the bound of the first tier is not proved; the others' still are.
     p_.first_tier = cut.is_proved ? j.first_tier : std::max(j.first_tier, tier::double_double);
     p_.words_per_row = ceil_div(p_.n, 32);
-    space.take(p_.undecided, p_.batches, p_.m, p_.words_per_row);
     const auto take_all_panels = [&] {
       for (const bool second : {false, true}) {
         operand_panels& panels = second ? p_.b : p_.a;
         splits_[second] = cut.operand[second].splits;
-        take_panels(panels, second ? p_.source_b : p_.source_a, space);
+        take_panels(panels, source(second), space);
         space.take(parts_[second], panels.padded_rows(), panels.batches, splits_[second]);
       }
     };
     if (by_residues_) {
       plan_residues(p);
+      space.take(p_.list, static_cast<std::int64_t>(p_.choice.few));
       space.take_in_turn([&] { take_planes(false), take_planes(true); }, take_all_panels);
     } else {
       take_all_panels();
     }
+    space.take(zeros_, zero_bytes());
   }
 
  private:
@@ -295,95 +297,117 @@ class product_work final : public planned {
 
   void plan_residues(const plan::product_plan& p) {
     cut_ = cut_residues(p, j.device);
-    // Of sums of K products of normally distributed numbers about r 2^24.5 sqrt(K) are left open, r the mean of residual / norm.
-    const double open_of_ratio = 0x1p24 * 1.5 * std::sqrt(static_cast<double>(p_.k));
+    // Of sums of K products of normally distributed numbers about r 2^(bits + .5) sqrt(K) are left open, r the mean of residual / norm.
+    const double open_of_ratio = std::ldexp(1.5, p_.type == dtype::f32   ? 24
+                                                 : p_.type == dtype::f16 ? 11
+                                                                         : 8) *
+                                 std::sqrt(static_cast<double>(p_.k));
     for (const bool second : {false, true}) {
       const auto lines = static_cast<double>(piece_of(second) * source(second).batches);
       (second ? p_.choice.scale_b : p_.choice.scale_a) = open_of_ratio / lines;
-      space.take(lines_[second], all_lines(second));
     }
     const bool is_forced = j.device.choice.engine == dispatch::engine_choice::residues;
     p_.choice.most_open = is_forced ? num::infinity : 0x1p-6;
     p_.choice.few = static_cast<counter>(std::max(
         0x1p16, 0x1p-6 * static_cast<double>(p_.m) * static_cast<double>(p_.n) * static_cast<double>(p_.batches)));
-    space.take(zeros_, zero_bytes());
   }
   void take_planes(bool second) {
     space.take(planes_[second], source(second).batches, cut_.moduli, panels_of(piece_of(second)), cut_.k_panels,
                residue_panel * residue_panel);
+    if (cut_.copied[second]) {
+      space.take(copies_[second], all_lines(second), pitch_of_copies(), size_of(source(second).type));
+    }
   }
   static std::int64_t panels_of(std::int64_t lines) { return round_up(ceil_div(lines, residue_panel), 2); }
-  // The ratios of both operands; how many outputs are open; the squares, twice, and lattices of all lines.
-  std::int64_t zero_bytes() const { return 3 * 8 + (all_lines(false) + all_lines(true)) * (2 * 8 + 4); }
+  std::int64_t pitch_of_copies() const { return cut_.k_panels * residue_panel; }
+  // The bitmap of undecided outputs; before it, of products by residues, the ratios of both operands, how many outputs are open, and are after the double-double tier, the squares, twice, and
+  // lattices of all lines.
+  std::int64_t zero_bytes() const {
+    const std::int64_t known = by_residues_ ? 4 * 8 + (all_lines(false) + all_lines(true)) * (2 * 8 + 4) : 0;
+    return known + p_.batches * p_.m * p_.words_per_row * 4;
+  }
 
   void enqueue() override {
-    const std::int64_t words = p_.batches * p_.m * p_.words_per_row;
-    check(cudaMemsetAsync(p_.undecided, 0, static_cast<std::size_t>(words) * 4, j.stream), "matmul", "cudaMemsetAsync");
-    if (by_residues_) enqueue_residues();
-    pack(p_.source_a, p_.a, parts_[0], splits_[0], p_.choice, j);
-    pack(p_.source_b, p_.b, parts_[1], splits_[1], p_.choice, j);
+    check(cudaMemsetAsync(zeros_, 0, static_cast<std::size_t>(zero_bytes()), j.stream), "matmul", "cudaMemsetAsync");
+    if (by_residues_) {
+      enqueue_residues();
+    } else {
+      p_.undecided = reinterpret_cast<std::uint32_t*>(zeros_);
+    }
+    pack({p_.source_a, p_.a, parts_[0], splits_[0]}, {p_.source_b, p_.b, parts_[1], splits_[1]}, p_.choice, j);
     if (large_) {
       launch_product<large_tile>(p_, j);
     } else {
       launch_product<small_tile>(p_, j);
     }
-    repair(p_, j);
-    if (by_residues_) repair_residues(p_, j);
+    repair(p_, by_residues_, j);
   }
 
   // In pieces, where not all planes fit at once: on the lines of the first ones it depends whether residues are worth it.
   void enqueue_residues() {
-    check(cudaMemsetAsync(zeros_, 0, static_cast<std::size_t>(zero_bytes()), j.stream), "matmul", "cudaMemsetAsync");
     residue_product r{};
     r.system = num::residue_system_of(cut_.moduli);
     auto* const ratios = reinterpret_cast<double*>(zeros_);
-    double* squares = ratios + 3;
-    r.open = reinterpret_cast<counter*>(ratios + 2);
+    double* squares = ratios + 4;
     auto* lattices = reinterpret_cast<unsigned*>(squares + 2 * (all_lines(false) + all_lines(true)));
+    p_.choice.ratios = ratios;
+    p_.choice.open = reinterpret_cast<counter*>(ratios + 2);
+    p_.left_by_near = p_.choice.open + 1;
     for (const bool second : {false, true}) {
       residue_operand& o = second ? r.b : r.a;
       o.source = source(second);
       o.packed = is_packed(o.source);
-      o.limit = num::residue_limit(r.system.limit, std::sqrt(static_cast<double>(p_.k)) * (1 + 0x1p-50));
       o.k_panels = cut_.k_panels;
       o.moduli = cut_.moduli;
       o.planes = planes_[second];
-      o.lines = lines_[second];
-      o.squares = squares;
-      o.lattice = lattices;
+      o.copy = copies_[second];
+      o.lines = {squares, lattices, all_lines(second),
+                 num::residue_limit(r.system.limit, std::sqrt(static_cast<double>(p_.k)) * (1 + 0x1p-50))};
       o.ratio = ratios + second;
-      squares += 2 * o.all_lines();
-      lattices += o.all_lines();
-      p_.residue_lines[second] = o.lines;
-      launch_squares(o, j);
+      squares += 2 * all_lines(second);
+      lattices += all_lines(second);
+      (second ? p_.lines_b : p_.lines_a) = o.lines;
+      (second ? p_.near_b : p_.near_a) = cut_.copied[second] ? copy_of(o) : o.source;
     }
-    p_.choice.ratios = ratios;
-    p_.choice.open = r.open;
+    p_.near_packed = is_packed(p_.near_a) && is_packed(p_.near_b);
+    p_.undecided = lattices;
     r.p = p_;
+    launch_squares(r.a, r.b, j);
     const auto piece = [&](std::int64_t first, bool second) {
       const std::int64_t lines = std::min(piece_of(second), source(second).rows - first);
       return residue_piece{first, lines, panels_of(lines)};
     };
-    const auto convert = [&](const residue_operand& o, const residue_piece& p, bool for_the_first_time) {
-      launch_planes(o, p, for_the_first_time, j);
-      if (for_the_first_time) launch_lines(o, p, p.first == 0, j);
-    };
     const bool is_whole = piece_of(false) == p_.m;
     for (std::int64_t col = 0; col < p_.n; col += piece_of(true)) {
-      r.columns = piece(col, true);
-      convert(r.b, r.columns, true);
+      conversion of_b{r.b, r.columns = piece(col, true), true, col == 0};
       for (std::int64_t row = 0; row < p_.m; row += piece_of(false)) {
         r.rows = piece(row, false);
-        if (col == 0 || !is_whole) convert(r.a, r.rows, col == 0);
+        conversion of_a{r.a, r.rows, col == 0, col == 0 && row == 0};
+        if (is_whole && col > 0) of_a.piece.lines = 0;
+        launch_planes(of_a, of_b, j);
+        of_b.piece.lines = 0;
         launch_residues(r, cut_, j);
       }
     }
   }
+  // An operand with its rows in a row, and their terms.
+  operand_source copy_of(const residue_operand& o) const {
+    operand_source s = o.source;
+    s.data = o.copy;
+    s.row_stride = pitch_of_copies();
+    s.k_stride = 1;
+    std::int64_t step = s.batches == 1 ? 0 : s.rows * s.row_stride;
+    for (int d = 0; d < s.batch.rank; ++d) {  // axes lie innermost first
+      s.batch.stride[0][d] = step;
+      step *= s.batch.size[d];
+    }
+    return s;
+  }
   // 16 bytes at a time.
   static bool is_packed(const operand_source& s) {
-    bool is = s.type == dtype::f32 && s.k_stride == 1 && s.row_stride % 4 == 0 &&
-              reinterpret_cast<std::uintptr_t>(s.data) % 16 == 0;
-    for (int d = 0; d < s.batch.rank; ++d) is = is && s.batch.stride[0][d] % 4 == 0;
+    const auto unit = static_cast<std::int64_t>(16 / size_of(s.type));
+    bool is = s.k_stride == 1 && s.row_stride % unit == 0 && reinterpret_cast<std::uintptr_t>(s.data) % 16 == 0;
+    for (int d = 0; d < s.batch.rank; ++d) is = is && s.batch.stride[0][d] % unit == 0;
     return is;
   }
 
@@ -394,7 +418,7 @@ class product_work final : public planned {
   product p_{};
   residue_cut cut_{};
   std::int8_t* planes_[2]{};
-  num::residue_line* lines_[2]{};
+  std::byte* copies_[2]{};
   std::byte* zeros_ = nullptr;
 };
 

@@ -16,7 +16,6 @@ namespace repdl::cuda {
 struct operand_source {
   const void* data;
   dtype type;
-  bool second;  // packed as b
   std::int64_t rows;
   std::int64_t row_panels;  // whole tiles
   std::int64_t k;
@@ -49,6 +48,36 @@ __device__ const T* batch_of(const operand_source& s, std::int64_t batch) {
 }
 #endif
 
+// What is known of the lines of an operand whose residues are there (librepdl/num/residues.hpp).
+struct residue_lines {
+  double* squares;    // of a line, per batch and row; `count` of them, then as many of what rounding took
+  unsigned* lattice;  // likewise: 1024 - lsb; 0: there are zeros only
+  std::int64_t count;
+  double limit;  // of norms of integers
+
+#if defined(__CUDACC__)
+  // At least the norm, and at most 1 + 2^-19 times that: N additions of exact squares fall short by N 2^-53 at most, N < 2^17; m to binary32, and its root, by
+  // 2^-24 each.
+  static __device__ double norm_of(double squares) {
+    if (!(squares > 0 && squares < num::infinity)) return squares;
+    const std::uint64_t bits = num::bits_of(squares);  // a normal number: at least 2^-298
+    const int half = (static_cast<int>(bits >> 52) - 1023) >> 1;
+    const auto m = static_cast<float>(num::double_of(bits - (static_cast<std::uint64_t>(std::int64_t{half}) << 53)));
+    return static_cast<double>(num::sqrt(m)) * num::power_of_two(half) * (1 + 0x1p-20);
+  }
+  __device__ double norm(std::int64_t line) const { return norm_of(squares[line]); }
+  __device__ double residual(std::int64_t line) const { return norm_of(squares[count + line]); }
+  __device__ int lsb(std::int64_t line) const {
+    const unsigned known = lattice[line];
+    return known == 0 ? num::no_lsb : 1024 - static_cast<int>(known);
+  }
+  __device__ num::residue_line operator[](std::int64_t line) const {
+    const double a = norm(line);
+    return {a, residual(line), num::residue_shift(limit, a), lsb(line)};
+  }
+#endif
+};
+
 // What is known on the device alone: whether residues (residues.hpp) decide enough to be worth it, of normally distributed sums about `scale` times the
 // mean ratios stays open; else the engine of binary64 makes the product. And how many outputs they left open: few are repaired with the operands
 // that the caller has, many, which cancel, with panels.
@@ -56,7 +85,7 @@ struct residue_choice {
   const double* ratios;  // of a, of b: the sums of residual / norm over lines; null: there are no residues
   double scale_a, scale_b;
   double most_open;
-  const counter* open;
+  counter* open;
   counter few;
 
 #if defined(__CUDACC__)
@@ -69,9 +98,16 @@ struct residue_choice {
 
 operand_source source_of(const plan::product_plan& p, bool second, const operand_cut& cut);
 void take_panels(operand_panels& p, const operand_source& s, carver& c);
-// Launches: panels and what is known of their lines, from the source. `parts`: per k-split, batch and row.
-void pack(const operand_source& s, const operand_panels& to, summary* parts, int splits, const residue_choice& choice,
-          const job& j);
+
+// An operand on its way into panels, and what is known of its lines.
+struct packing {
+  operand_source source;
+  operand_panels to;
+  summary* parts;  // per k-split, batch and row
+  int splits;
+};
+// Launches, for both operands at a time.
+void pack(const packing& a, const packing& b, const residue_choice& choice, const job& j);
 
 struct product {
   operand_panels a;
@@ -79,7 +115,12 @@ struct product {
   operand_source source_a;
   operand_source source_b;
   residue_choice choice;
-  const num::residue_line* residue_lines[2];
+  // Of a product by residues. Where an operand's terms are not side by side, the repair has a copy in which they are.
+  residue_lines lines_a, lines_b;
+  operand_source near_a, near_b;
+  bool near_packed;       // their lines begin at multiples of 16 bytes
+  std::int64_t* list;     // of outputs that are left, [batch][row][column], if they are few (choice); -1: done with
+  counter* left_by_near;  // how many of them are still left after the double-double tier
   std::int64_t m, n, k, batches;
   dtype type;      // of the output and the bias
   bool is_scaled;  // alpha a b + beta bias
@@ -96,10 +137,8 @@ struct product {
   std::int64_t words_per_row;
 };
 
-// matmul_repair.cu: launches the double-double and exact tiers for the outputs that `undecided` marks; with the operands as panels, where residues left
-// the product to binary64, and with what the caller has, where they did not.
-void repair(const product& p, const job& j);
-void repair_residues(const product& p, const job& j);
+// matmul_repair.cu: launches the double-double and exact tiers for the outputs that `undecided` marks.
+void repair(const product& p, bool by_residues, const job& j);
 
 #if defined(__CUDACC__)
 template <class T>

@@ -1,7 +1,7 @@
 // The later tiers of the exact matrix product, for the outputs that the binary64 tier marked: double-double with the
 // lattice rule, then exact integers.
-#include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/product/exact_dot.cuh"
+#include "backends/cuda/product/launch_next.cuh"
 #include "backends/cuda/product/matmul.hpp"
 #include "backends/cuda/product/mma.cuh"
 #include "librepdl/num/dd.hpp"
@@ -112,37 +112,46 @@ __device__ dot_sum dot_eight(const product& p, std::int64_t batch, std::int64_t 
   return sum;
 }
 
-// The two rows of an output as the caller has them: lane l takes every 32nd term.
-template <class T>
-struct source_rows {
-  const T* a;
-  const T* b;
-  std::int64_t step_a, step_b, k;
+// The two rows of an output as the caller has them, or copies of them: a lane takes every 32nd term, or 16 bytes of them.
+struct near_rows {
+  const product& p;
+  std::int64_t batch, row, col;
 
-  __device__ source_rows(const product& p, std::int64_t batch, std::int64_t row, std::int64_t col)
-      : a(batch_of<T>(p.source_a, batch) + row * p.source_a.row_stride),
-        b(batch_of<T>(p.source_b, batch) + col * p.source_b.row_stride),
-        step_a(p.source_a.k_stride),
-        step_b(p.source_b.k_stride),
-        k(p.k) {}
-  template <class Sum>
-  __device__ void add_to(Sum& sum) const {
-#pragma unroll 8
-    for (std::int64_t i = lane_of_thread(); i < k; i += 32) {
+  template <class T, class Sum>
+  __device__ void add_terms_to(Sum& sum) const {
+    const std::int64_t step_a = p.near_a.k_stride;
+    const std::int64_t step_b = p.near_b.k_stride;
+    const T* const a = batch_of<T>(p.near_a, batch) + row * p.near_a.row_stride;
+    const T* const b = batch_of<T>(p.near_b, batch) + col * p.near_b.row_stride;
+    std::int64_t i = 0;
+    if (p.near_packed) {  // 16 bytes at a time
+      constexpr int unit = 16 / sizeof(T);
+#pragma unroll 4
+      for (; i + 32 * unit <= p.k; i += 32 * unit) {
+        alignas(16) T x[unit], y[unit];
+        *reinterpret_cast<uint4*>(x) = *reinterpret_cast<const uint4*>(a + i + unit * lane_of_thread());
+        *reinterpret_cast<uint4*>(y) = *reinterpret_cast<const uint4*>(b + i + unit * lane_of_thread());
+#pragma unroll
+        for (int n = 0; n < unit; ++n) sum.add_terms(num::widen_to_float(x[n]), num::widen_to_float(y[n]));
+      }
+    }
+#pragma unroll 4
+    for (i += lane_of_thread(); i < p.k; i += 32) {
       sum.add_terms(num::widen_to_float(a[i * step_a]), num::widen_to_float(b[i * step_b]));
     }
   }
+  template <class Sum>
+  __device__ void add_to(Sum& sum) const {
+    switch (p.near_a.type) {
+      case dtype::f16:
+        return add_terms_to<f16>(sum);
+      case dtype::bf16:
+        return add_terms_to<bf16>(sum);
+      default:
+        add_terms_to<float>(sum);
+    }
+  }
 };
-template <class T, bool Scaled>
-__device__ num::decided_value<T> dot_double_double(const product& p, const source_rows<T>& rows, const T*,
-                                                   const T* bias, double magnitude, int lsb) {
-  dot_sum sum;
-  rows.add_to(sum);
-#pragma unroll
-  for (int distance = 16; distance >= 1; distance /= 2) sum.merge_lanes(distance);
-  return sum.finish<T, Scaled>(p, magnitude, lsb, (p.k + 31) / 32 + 6, bias);
-}
-
 struct exact_terms : exact_dot {
   __device__ void add_terms(float x, float y) { add_product(x, y); }
 };
@@ -167,8 +176,7 @@ __device__ __noinline__ T dot_exact(const Rows rows, const T* bias, double alpha
   }
 }
 
-// What is known of an output's lines.
-template <bool FromPanels>
+// What is known of an output's lines, which are panels.
 struct bounds_of_lines {
   double norm_a;
   int lsb_a;
@@ -186,119 +194,175 @@ struct bounds_of_lines {
   __device__ double magnitude(std::int64_t col) const { return norm_a * norm_b[col]; }
   __device__ int lsb(std::int64_t col) const { return lsb_a + lsb_b[col]; }
 };
-template <>
-struct bounds_of_lines<false> {
-  const num::residue_line& a;
-  const num::residue_line* const b;
 
-  __device__ bounds_of_lines(const product& p, std::int64_t batch, std::int64_t row)
-      : a(p.residue_lines[0][(p.source_a.batches == 1 ? 0 : batch) * p.m + row]),
-        b(p.residue_lines[1] + (p.source_b.batches == 1 ? 0 : batch) * p.n) {}
-  __device__ double magnitude(std::int64_t col) const { return a.norm * b[col].norm; }
-  __device__ int lsb(std::int64_t col) const { return a.lsb + b[col].lsb; }
-};
-
-// Works off the bitmap, a warp for eight outputs side by side: together where many of them are marked, else one after
-// the other. `span` bytes of the bitmap are looked at at a time; neighbouring warps take neighbouring rows, so that
-// they read the same rows of b.
-// FromPanels: the operands lie there; else they are the caller's, and few outputs are marked.
-template <class T, bool Scaled, bool FromPanels>
-__global__ void __launch_bounds__(256) repair_kernel(const product p, int span, counter* counters) {
-  using dot_of = std::conditional_t<FromPanels, dot_rows, source_rows<T>>;
-  if (p.choice.wants_panels() != FromPanels) return;
+// Walks through the marked outputs, a warp for eight of them side by side: f(batch, row, col, bits) of the first column and the marks. `span` bytes of the
+// bitmap are looked at at a time; neighbouring warps take neighbouring rows, so that they read the same rows of b.
+template <class F>
+__device__ void for_marked(const product& p, int span, const F& f) {
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(p.undecided);
   const std::int64_t bytes_per_row = p.words_per_row * 4;
   const std::int64_t rows = p.batches * p.m;
   const std::int64_t spans = (bytes_per_row + span - 1) / span;
   const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * (blockDim.x / 32);
   const int lane = lane_of_thread();
-  const bool skip_dd = p.first_tier > tier::double_double;
-  std::int64_t count_dd = 0;
-  std::int64_t count_exact = 0;
   for (std::int64_t visit = static_cast<std::int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
        visit < rows * spans; visit += warps) {
     const std::int64_t batch_row = visit % rows;
     const std::int64_t first = visit / rows * span;
-    const std::int64_t batch = batch_row / p.m;
-    const std::int64_t row = batch_row - batch * p.m;
     const unsigned mine =
         lane < span && first + lane < bytes_per_row ? bytes[batch_row * bytes_per_row + first + lane] : 0u;
     unsigned owners = __ballot_sync(full_warp, mine != 0);
-    if (owners == 0) continue;
-    const batch_pointers<T> at(p, batch);
-    const bounds_of_lines<FromPanels> known(p, batch, row);
-    const auto bias_of = [&](std::int64_t col) {
-      return at.bias == nullptr ? nullptr : at.bias + row * p.bias_row + col * p.bias_col;
-    };
+    const std::int64_t batch = batch_row / p.m;
     for (; owners != 0; owners &= owners - 1) {
       const int owner = __ffs(static_cast<int>(owners)) - 1;
-      const std::int64_t col0 = (first + owner) * 8;
-      unsigned bits = __shfl_sync(full_warp, mine, owner);
-      if (FromPanels && __popc(bits) >= 3 && !skip_dd) {
-        dot_sum sum = dot_eight(p, batch, row, col0);
-        const std::int64_t col = col0 + lane / 4;
-        const bool marked = (bits >> (lane / 4) & 1) != 0;
-        bool done = false;
-        if (marked) {
-          const num::decided_value<T> result =
-              sum.finish<T, Scaled>(p, known.magnitude(col), known.lsb(col), 4 * p.a.k_panels + 2, bias_of(col));
-          done = result.decided;
-          if (done && lane % 4 == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
-        }
-        // One bit per lane; the four lanes of an output agree.
-        const unsigned lanes_done = __ballot_sync(full_warp, done && lane % 4 == 0);
-        count_dd += __popc(lanes_done);
-        for (int g = 0; g < 8; ++g) bits &= ~((lanes_done >> (4 * g) & 1u) << g);
-      }
-      for (; bits != 0; bits &= bits - 1) {
-        const std::int64_t col = col0 + (__ffs(static_cast<int>(bits)) - 1);
-        const dot_of both(p, batch, row, col);
-        num::decided_value<T> result = {T{}, false};
-        if (!skip_dd) {
-          const T* const direct =
-              p.source_a.k_stride == 1 ? batch_of<T>(p.source_a, batch) + row * p.source_a.row_stride : nullptr;
-          result = dot_double_double<T, Scaled>(p, both, direct, bias_of(col), known.magnitude(col), known.lsb(col));
-        }
-        if (result.decided) {
-          ++count_dd;
-        } else {
-          result.value = dot_exact<T, Scaled>(both, bias_of(col), p.alpha, p.beta);
-          ++count_exact;
-        }
-        if (lane == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
-      }
+      f(batch, batch_row - batch * p.m, (first + owner) * 8, __shfl_sync(full_warp, mine, owner));
     }
   }
+}
+
+// Walks through the listed outputs, a warp for each: f(batch, row, col) says whether it is done with.
+template <class F>
+__device__ void for_listed(const product& p, const F& f) {
+  const counter count = *p.choice.open;
+  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * (blockDim.x / 32);
+  for (counter i = static_cast<counter>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32; i < count; i += warps) {
+    const std::int64_t output = p.list[i];
+    if (output < 0) continue;
+    const std::int64_t batch_row = output / p.n;
+    const std::int64_t batch = batch_row / p.m;
+    const bool is_done = f(batch, batch_row - batch * p.m, output - batch_row * p.n);
+    if (is_done && lane_of_thread() == 0) p.list[i] = -1;
+  }
+}
+
+template <class T>
+__device__ const T* bias_of(const product& p, const batch_pointers<T>& at, std::int64_t row, std::int64_t col) {
+  return at.bias == nullptr ? nullptr : at.bias + row * p.bias_row + col * p.bias_col;
+}
+
+// The double-double tier where residues left few outputs: from the operands themselves, with many warps at a time.
+template <class T, bool Scaled>
+__global__ void __launch_bounds__(256, 4) near_repair_kernel(const __grid_constant__ product p, counter* counters) {
+  wait_for_former();
+  if (p.choice.wants_panels()) return;
+  std::int64_t decided = 0;
+  std::int64_t left = 0;
+  for_listed(p, [&](std::int64_t batch, std::int64_t row, std::int64_t col) {
+    num::decided_value<T> result{T{}, false};
+    if (p.first_tier <= tier::double_double) {
+      // What is known of the lines is looked up first, so that it comes while the terms do.
+      const std::int64_t a = (p.source_a.batches == 1 ? 0 : batch) * p.m + row;
+      const std::int64_t b = (p.source_b.batches == 1 ? 0 : batch) * p.n + col;
+      const double magnitude = p.lines_a.norm(a) * p.lines_b.norm(b);
+      const int lsb = p.lines_a.lsb(a) + p.lines_b.lsb(b);
+      const batch_pointers<T> at(p, batch);
+      dot_sum sum;
+      near_rows{p, batch, row, col}.add_to(sum);
+#pragma unroll
+      for (int distance = 16; distance >= 1; distance /= 2) sum.merge_lanes(distance);
+      result = sum.finish<T, Scaled>(p, magnitude, lsb, p.k / 32 + 1 + 6, bias_of(p, at, row, col));
+      if (result.decided && lane_of_thread() == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
+    }
+    ++(result.decided ? decided : left);
+    return result.decided;
+  });
+  if (lane_of_thread() != 0) return;
+  count_elements(counters, tier::double_double, decided);
+  if (left != 0) atomicAdd(p.left_by_near, static_cast<counter>(left));
+}
+
+// The tiers with the operands as panels, several outputs together where many of them are marked.
+template <class T, bool Scaled>
+__device__ void repair_from_panels(const product& p, int span, counter* counters) {
+  const int lane = lane_of_thread();
+  const bool skip_dd = p.first_tier > tier::double_double;
+  std::int64_t count_dd = 0;
+  std::int64_t count_exact = 0;
+  for_marked(p, span, [&](std::int64_t batch, std::int64_t row, std::int64_t col0, unsigned bits) {
+    const batch_pointers<T> at(p, batch);
+    const bounds_of_lines known(p, batch, row);
+    if (__popc(bits) >= 3 && !skip_dd) {
+      dot_sum sum = dot_eight(p, batch, row, col0);
+      const std::int64_t col = col0 + lane / 4;
+      const bool marked = (bits >> (lane / 4) & 1) != 0;
+      bool done = false;
+      if (marked) {
+        const num::decided_value<T> result = sum.finish<T, Scaled>(p, known.magnitude(col), known.lsb(col),
+                                                                   4 * p.a.k_panels + 2, bias_of(p, at, row, col));
+        done = result.decided;
+        if (done && lane % 4 == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
+      }
+      // One bit per lane; the four lanes of an output agree.
+      const unsigned lanes_done = __ballot_sync(full_warp, done && lane % 4 == 0);
+      count_dd += __popc(lanes_done);
+      for (int g = 0; g < 8; ++g) bits &= ~((lanes_done >> (4 * g) & 1u) << g);
+    }
+    for (; bits != 0; bits &= bits - 1) {
+      const std::int64_t col = col0 + (__ffs(static_cast<int>(bits)) - 1);
+      const dot_rows both(p, batch, row, col);
+      const T* const bias = bias_of(p, at, row, col);
+      num::decided_value<T> result = {T{}, false};
+      if (!skip_dd) {
+        const T* const direct =
+            p.source_a.k_stride == 1 ? batch_of<T>(p.source_a, batch) + row * p.source_a.row_stride : nullptr;
+        result = dot_double_double<T, Scaled>(p, both, direct, bias, known.magnitude(col), known.lsb(col));
+      }
+      if (result.decided) {
+        ++count_dd;
+      } else {
+        result.value = dot_exact<T, Scaled>(both, bias, p.alpha, p.beta);
+        ++count_exact;
+      }
+      if (lane == 0) at.out[row * p.out_row + col * p.out_col] = result.value;
+    }
+  });
   if (lane == 0) {
     count_elements(counters, tier::double_double, count_dd);
     count_elements(counters, tier::exact, count_exact);
   }
 }
 
+// What near_repair_kernel left.
+template <class T, bool Scaled>
+__device__ void repair_exactly(const product& p, counter* counters) {
+  if (*p.left_by_near == 0) return;
+  std::int64_t count = 0;
+  for_listed(p, [&](std::int64_t batch, std::int64_t row, std::int64_t col) {
+    const batch_pointers<T> at(p, batch);
+    const T result = dot_exact<T, Scaled>(near_rows{p, batch, row, col}, bias_of(p, at, row, col), p.alpha, p.beta);
+    if (lane_of_thread() == 0) at.out[row * p.out_row + col * p.out_col] = result;
+    ++count;
+    return false;
+  });
+  if (lane_of_thread() == 0) count_elements(counters, tier::exact, count);
+}
+
+template <class T, bool Scaled, bool ByResidues>
+__global__ void __launch_bounds__(256) repair_kernel(const __grid_constant__ product p, int span, counter* counters) {
+  wait_for_former();
+  if (!ByResidues || p.choice.wants_panels()) {
+    repair_from_panels<T, Scaled>(p, span, counters);
+  } else {
+    repair_exactly<T, Scaled>(p, counters);
+  }
+}
+
 }  // namespace
 
-namespace {
-
-template <bool FromPanels, class F>
-void launch_repair(const product& p, const job& j, const F& with) {
+void repair(const product& p, bool by_residues, const job& j) {
   const std::int64_t bytes_per_row = p.words_per_row * 4;
   const std::int64_t rows = p.batches * p.m;
   const int span = repair_span(rows, bytes_per_row, j.device);
   const unsigned grid = grid_for(j.device, ceil_div(rows * ceil_div(bytes_per_row, span), repair_warps), 8);
-  with([&]<class T, bool Scaled>() {
-    launch_kernel<repair_kernel<T, Scaled, FromPanels>>(j, grid, repair_warps * 32, 0, p, span, j.counters);
-  });
-}
-
-}  // namespace
-
-void repair(const product& p, const job& j) {
-  launch_repair<true>(p, j, [&](const auto& f) { with_kernels(p, f); });
-}
-void repair_residues(const product& p, const job& j) {
-  launch_repair<false>(p, j, [&](const auto& f) {
-    if (p.is_scaled) return f.template operator()<float, true>();
-    f.template operator()<float, false>();
+  constexpr int threads = repair_warps * 32;
+  with_kernels(p, [&]<class T, bool Scaled>() {
+    if (by_residues) {
+      launch_next<near_repair_kernel<T, Scaled>>(j, std::int64_t{j.device.multiprocessors} * 4, threads, 0, p,
+                                                 j.counters);
+      launch_next<repair_kernel<T, Scaled, true>>(j, grid, threads, 0, p, span, j.counters);
+    } else {
+      launch_next<repair_kernel<T, Scaled, false>>(j, grid, threads, 0, p, span, j.counters);
+    }
   });
 }
 

@@ -14,6 +14,7 @@ inline constexpr std::int64_t greatest_residue_k = std::int64_t{1}
 
 struct residue_cut {
   int moduli;
+  bool copied[2];  // an operand whose terms are not side by side, for the repair, which reads lines
   std::int64_t k_panels;
   std::int64_t rows, columns;  // of a piece, whose planes are there at a time: all, or a multiple of two panels
   int shared;  // blocks that have the same tile, each for some of the moduli: 2 or 4; 1: pairs have neighbouring tiles

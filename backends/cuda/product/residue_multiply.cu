@@ -4,10 +4,8 @@
 // Two warpgroups have 64 rows of a tile of 128 x 128 each; a third one, of which a thread does the work, copies panels of 128 terms ahead of them. Per thread
 // 64 sums and 64 fractions. Copies take as long as products: a pair of blocks, one below the other, reads the columns once, half each, and both get
 // both halves. Where tiles are few, 2 or 4 blocks share one, each for some of the moduli, and add up their fractions in the end.
-#include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/product/launch_next.cuh"
 #include "backends/cuda/product/residues.hpp"
-#include "librepdl/num/sums.hpp"
-#include "librepdl/ops/sums/scaled_sum.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -18,10 +16,25 @@ constexpr int workers = 256;
 constexpr int threads = workers + 128;
 constexpr int lane_outputs = 64;  // of a thread
 
+// What the test needs of a warpgroup's lines, in shared memory.
+struct known_line {
+  double unit;     // 2^-shift
+  float residual;  // times 2^shift; at least that
+};
+struct known_row : known_line {
+  float norm;  // likewise
+};
+struct known_lines {
+  known_row rows[residue_panel / 2];
+  known_line columns[residue_panel];
+  unsigned most[2][4];  // of the columns of each warp: the greatest norm, and residual, as bits of binary32
+};
+
 struct shared_layout {
   std::int8_t panels[stages][2][panel_bytes];  // of a, of b
   std::uint64_t full[stages], empty[stages];   // barriers
   num::residue_weight weights[num::most_moduli];
+  known_lines lines[2];  // of each warpgroup
 };
 constexpr std::size_t shared_bytes = sizeof(shared_layout) + 1024;  // panels begin at multiples of 1024
 
@@ -122,63 +135,140 @@ struct tile_place {
   }
 };
 
-struct lane_place {
-  std::int64_t row, col;  // in the piece, of the lane's output 0
+// What the test needs of a line: scaled, in binary32. A norm that is no number is infinite.
+struct line_in_units {
+  known_row known;
+
+  __device__ line_in_units(const residue_lines& lines, std::int64_t line) {
+    const double norm = lines.norm(line);
+    const double residual = lines.residual(line);
+    const int shift = num::residue_shift(lines.limit, norm);
+    const double scale = num::power_of_two(shift);
+    known.unit = num::power_of_two(-shift);
+    known.norm = norm < num::infinity ? __double2float_ru(norm * scale) : __builtin_huge_valf();
+    known.residual = residual < num::infinity ? __double2float_ru(residual * scale) : __builtin_huge_valf();
+  }
 };
 
-// An output: the test, and where it goes.
+// Outputs: most are decided by a short test, without branches; what that leaves, and whatever has a bias or factors, goes the long way.
+template <class T>
 struct finisher {
   const residue_product& g;
-  const batch_pointers<float> at;
-  const num::residue_line* const of_a;
-  const num::residue_line* const of_b;
   const std::int64_t batch;
+  const std::int64_t line_a, line_b;  // of the piece's first row and column, among all lines
+  T* const out;                       // likewise
+  const bool is_plain;
+  const bool in_pairs;  // a row's outputs can be written two at a time
   int decided = 0;
-  int open = 0;
 
   __device__ finisher(const residue_product& r, std::int64_t b)
       : g(r),
-        at(r.p, b),
-        of_a(r.a.lines + (r.a.source.batches == 1 ? 0 : b) * r.a.source.rows + r.rows.first),
-        of_b(r.b.lines + (r.b.source.batches == 1 ? 0 : b) * r.b.source.rows + r.columns.first),
-        batch(b) {}
+        batch(b),
+        line_a((r.a.source.batches == 1 ? 0 : b) * r.a.source.rows + r.rows.first),
+        line_b((r.b.source.batches == 1 ? 0 : b) * r.b.source.rows + r.columns.first),
+        out(batch_pointers<T>(r.p, b).out + r.rows.first * r.p.out_row + r.columns.first * r.p.out_col),
+        is_plain(!r.p.is_scaled && r.p.bias == nullptr && r.p.first_tier <= tier::binary64),
+        in_pairs(r.p.out_col == 1 && r.p.out_row % 2 == 0 &&
+                 reinterpret_cast<std::uintptr_t>(out) % (2 * sizeof(T)) == 0) {}
 
-  __device__ void finish(std::int64_t row, std::int64_t col, std::uint64_t fraction) {
-    if (row >= g.rows.lines || col >= g.columns.lines) return;
+  // Outputs (row, col), (row, col + 1), (row + 8, col), (row + 8, col + 1), and the four that are 8 columns further: those in `inside`. `width`: of the two rows,
+  // width_of_fractions, infinite where nothing is decided; `unit`: of rows, times that of the system. Both ends round to the same bits: returns the outputs of
+  // which they do not, for finish_slowly.
+  [[nodiscard]] __device__ unsigned finish(std::int64_t row, std::int64_t col, const std::uint64_t (&fraction)[8],
+                                           unsigned inside, const double (&width)[2], const double (&unit)[2],
+                                           const known_line* columns) {
+    T low[8];
+    unsigned done = 0;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int r = i / 2 % 2;
+      const double d = static_cast<double>(static_cast<std::int64_t>(fraction[i]));
+      const double u = unit[r] * columns[i / 4 * 8 + i % 2].unit;
+      low[i] = num::rounded<T>((d - width[r]) * u);
+      const T high = num::rounded<T>((d + width[r]) * u);
+      done |= num::to_bits(low[i]) == num::to_bits(high) ? 1u << i : 0u;
+    }
+    done &= inside;
+    T* const at = out + row * g.p.out_row + col * g.p.out_col;
+    if (in_pairs && done == 0xff) {
+#pragma unroll
+      for (int i = 0; i < 8; i += 2) {
+        alignas(2 * sizeof(T)) const T pair[2] = {low[i], low[i + 1]};
+        using word = std::conditional_t<sizeof(T) == 4, std::uint64_t, std::uint32_t>;
+        *reinterpret_cast<word*>(at + (i / 2 % 2 * 8) * g.p.out_row + i / 4 * 8) = *reinterpret_cast<const word*>(pair);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        if ((done >> i & 1) != 0) at[(i / 2 % 2 * 8) * g.p.out_row + (i / 4 * 8 + i % 2) * g.p.out_col] = low[i];
+      }
+    }
+    decided += __popc(done);
+    return inside & ~done;
+  }
+  // With what is known of these very lines. False: undecided.
+  [[nodiscard]] __device__ bool finish_slowly(std::int64_t row, std::int64_t col, std::uint64_t fraction,
+                                              const known_line& a, const known_line& b) {
     const product& p = g.p;
-    const auto sum = num::value_of_fraction(static_cast<std::int64_t>(fraction), of_a[row], of_b[col], g.system.unit,
-                                            g.system.count);
-    row += g.rows.first;
-    col += g.columns.first;
-    const double c = at.bias == nullptr ? 0.0 : static_cast<double>(at.bias[row * p.bias_row + col * p.bias_col]);
+    if (is_plain && a.residual > 0 && b.residual > 0) return false;  // hardly anything more is known
+    if (p.first_tier > tier::binary64) return false;
+    const auto sum = num::value_of_fraction(static_cast<std::int64_t>(fraction), g.a.lines[line_a + row],
+                                            g.b.lines[line_b + col], g.system.unit, g.system.count);
+    const T* const bias = batch_pointers<T>(p, batch).bias;
+    const double c = bias == nullptr
+                         ? 0.0
+                         : num::widen(bias[(g.rows.first + row) * p.bias_row + (g.columns.first + col) * p.bias_col]);
     double s = sum.value;
     double e = sum.error;
     if (p.is_scaled) {
       const auto v = num::scaled_sum(p.alpha, p.beta, s, e, c);
       s = v.value;
       e = v.error;
-    } else if (at.bias != nullptr) {
+    } else if (bias != nullptr) {
       // t = S + c up to the error of s and of the addition; (C) wants u |t| beside.
       const num::dd t = num::two_sum(s, c);
       e = e == 0 && t.lo == 0 ? 0.0 : e + (num::magnitude_of(t.lo) + 0x1p-51 * num::magnitude_of(t.hi));
       s = t.hi;
     }
-    const num::certified result = num::certify(s, e);
-    if (result.decided && sum.error < num::infinity && p.first_tier <= tier::binary64) {
-      at.out[row * p.out_row + col * p.out_col] = result.value;
-      ++decided;
-    } else {
-      ++open;
-      atomicOr(p.undecided + (batch * p.m + row) * p.words_per_row + (col >> 5), 1u << (col & 31));
+    const num::decided_value<T> result = num::certify<T>(s, e);
+    if (!result.decided || !(sum.error < num::infinity)) return false;
+    out[row * p.out_row + col * p.out_col] = result.value;
+    ++decided;
+    return true;
+  }
+  // Marks and lists a warp's outputs for the repair: those of the lane's bits, whose places `place_of` says.
+  template <class F>
+  __device__ void leave(std::uint64_t left, const F& place_of) {
+    const product& p = g.p;
+    const int mine = __popcll(left);
+    int before = mine;  // the lane's and those of lanes before it
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+      const int other = __shfl_up_sync(full_warp, before, distance);
+      if (lane_of_thread() >= distance) before += other;
+    }
+    const int all = __shfl_sync(full_warp, before, 31);
+    if (all == 0) return;
+    counter first = 0;
+    if (lane_of_thread() == 0) first = atomicAdd(p.choice.open, static_cast<counter>(all));
+    counter place = __shfl_sync(full_warp, first, 0) + static_cast<counter>(before - mine);
+    for (; left != 0; left &= left - 1, ++place) {
+      std::int64_t row;
+      std::int64_t col;
+      place_of(__ffsll(static_cast<long long>(left)) - 1, row, col);
+      row += batch * p.m + g.rows.first;
+      col += g.columns.first;
+      atomicOr(p.undecided + row * p.words_per_row + (col >> 5), 1u << (col & 31));
+      if (place < p.choice.few) p.list[place] = row * p.n + col;
     }
   }
 };
 
-// Blocks: of a cluster. Paired: they have neighbouring tiles of rows; else they share a tile.
-template <int Blocks, bool Paired>
+// T: of the output. Blocks: of a cluster. Paired: they have neighbouring tiles of rows; else they share a tile.
+template <class T, int Blocks, bool Paired>
 __device__ void multiply_tiles(const residue_product& g, counter* counters) {
   extern __shared__ __align__(1024) unsigned char raw[];
-  auto& shared = *reinterpret_cast<shared_layout*>((reinterpret_cast<std::uintptr_t>(raw) + 1023) / 1024 * 1024);
+  auto& shared = *reinterpret_cast<shared_layout*>(raw + (1024 - shared_address(raw) % 1024) % 1024);
   constexpr int sharing = Paired ? 1 : Blocks;  // of a tile
   const int tid = static_cast<int>(threadIdx.x);
   unsigned block = 0;  // of the cluster
@@ -255,7 +345,6 @@ __device__ void multiply_tiles(const residue_product& g, counter* counters) {
     int slot = 0;
     unsigned phase = 0;
     int decided = 0;
-    int open = 0;
     for (int unit = first_unit; unit < units; unit += step) {
       int sum[lane_outputs];
       std::uint64_t fraction[lane_outputs];
@@ -285,49 +374,123 @@ __device__ void multiply_tiles(const residue_product& g, counter* counters) {
         release(former);
         const num::residue_weight w = shared.weights[q];
 #pragma unroll
-        for (int i = 0; i < lane_outputs; ++i) {  // a quotient 1 to 2.25 too small: 0 < rest < 3 p
-          int quotient;
-          asm("mad.hi.s32 %0, %1, %2, -1;" : "=r"(quotient) : "r"(sum[i]), "r"(w.reciprocal));
-          const auto rest = static_cast<unsigned>(sum[i] - quotient * static_cast<int>(w.modulus));
-          fraction[i] += static_cast<std::uint64_t>(rest) * w.low + (static_cast<std::uint64_t>(rest * w.high) << 32);
+        for (int i = 0; i < lane_outputs; ++i) {
+          const int rest = sum[i] + __mulhi(sum[i], w.reciprocal) * w.negative;
+          fraction[i] += static_cast<std::uint64_t>(std::int64_t{rest} * w.low) +
+                         (static_cast<std::uint64_t>(static_cast<unsigned>(rest) * w.high) << 32);
         }
       }
+      // What is known of the tile's lines, where the warpgroup is done with those of the tile before.
       const tile_place t = tile_of(unit);
-      finisher f(g, t.batch);
-      const std::int64_t row0 =
-          std::int64_t{t.row} * residue_panel + group * 64 + in_group / 32 * 16 + in_group % 32 / 4;
-      const std::int64_t col0 = std::int64_t{t.col} * residue_panel + in_group % 4 * 2;
+      const auto meet_warpgroup = [&] { asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory"); };
+      known_lines& known = shared.lines[group];
+      const std::int64_t rows_left = g.rows.lines - (std::int64_t{t.row} * residue_panel + group * 64);
+      const std::int64_t columns_left = g.columns.lines - std::int64_t{t.col} * residue_panel;
+      meet_warpgroup();
+      {
+        float norm = 0;
+        float residual = 0;
+        if (in_group < columns_left) {
+          const std::int64_t line = (g.b.source.batches == 1 ? 0 : t.batch) * g.b.source.rows + g.columns.first +
+                                    std::int64_t{t.col} * residue_panel + in_group;
+          const line_in_units x(g.b.lines, line);
+          known.columns[in_group] = x.known;
+          norm = x.known.norm;
+          residual = x.known.residual;
+        }
+        known.most[0][in_group / 32] = __reduce_max_sync(full_warp, num::bits_of(norm));
+        known.most[1][in_group / 32] = __reduce_max_sync(full_warp, num::bits_of(residual));
+        if (in_group < 64 && in_group < rows_left) {
+          const std::int64_t line = (g.a.source.batches == 1 ? 0 : t.batch) * g.a.source.rows + g.rows.first +
+                                    std::int64_t{t.row} * residue_panel + group * 64 + in_group;
+          known.rows[in_group] = line_in_units(g.a.lines, line).known;
+        }
+      }
+      meet_warpgroup();
+      const int row_in_group = in_group / 32 * 16 + in_group % 32 / 4;
+      const int col_in_tile = in_group % 4 * 2;
+      const std::int64_t row0 = std::int64_t{t.row} * residue_panel + group * 64 + row_in_group;
+      const std::int64_t col0 = std::int64_t{t.col} * residue_panel + col_in_tile;
+      finisher<T> f(g, t.batch);
+      const known_line* const columns = known.columns + col_in_tile;
+      double width[2];
+      double unit_of[2];
+      {
+        unsigned most[2] = {0, 0};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) most[0] = max(most[0], known.most[0][i]), most[1] = max(most[1], known.most[1][i]);
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          const known_row& x = known.rows[row_in_group + 8 * r];
+          const double w = num::width_of_fractions(static_cast<double>(x.norm), static_cast<double>(x.residual),
+                                                   static_cast<double>(num::float_of(most[0])),
+                                                   static_cast<double>(num::float_of(most[1])), g.system.unit, count);
+          width[r] = f.is_plain && w < num::infinity ? w : num::infinity;
+          unit_of[r] = x.unit * g.system.unit;
+        }
+      }
+      std::uint64_t left = 0;  // outputs, whose fractions are kept in memory
+      std::uint64_t kept[lane_outputs];
+      const auto finish_eight = [&](int first, const std::uint64_t(&eight)[8]) {
+        unsigned inside = 0xff;
+        if (rows_left < 64 || columns_left < residue_panel) {
+#pragma unroll
+          for (int i = 0; i < 8; ++i) {
+            const bool is =
+                row_in_group + i / 2 % 2 * 8 < rows_left && col_in_tile + first * 2 + i / 4 * 8 + i % 2 < columns_left;
+            inside &= is ? 0xffu : ~(1u << i);
+          }
+        }
+        const unsigned open = f.finish(row0, col0 + first * 2, eight, inside, width, unit_of, columns + first * 2);
+        if (open == 0) return;
+        left |= std::uint64_t{open} << first;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) kept[first + i] = eight[i];
+      };
       if (sharing == 1) {
 #pragma unroll
-        for (int i = 0; i < lane_outputs; ++i) {
-          if (i % 2 == 0) asm volatile("" ::: "memory");  // loads do not pile up in registers
-          f.finish(row0 + i / 2 % 2 * 8, col0 + i / 4 * 8 + i % 2, fraction[i]);
+        for (int first = 0; first < lane_outputs; first += 8) {
+          std::uint64_t eight[8];
+#pragma unroll
+          for (int i = 0; i < 8; ++i) eight[i] = fraction[first + i];
+          finish_eight(first, eight);
         }
       } else {  // the panels' memory has the fractions of all blocks, and each of them finishes a part of the outputs
         auto* const mine = reinterpret_cast<std::uint64_t*>(shared.panels) + tid;
-        asm volatile("bar.sync 1, 256;" ::: "memory");
+        asm volatile("bar.sync 3, 256;" ::: "memory");
 #pragma unroll
         for (int i = 0; i < lane_outputs; ++i) mine[i * workers] = fraction[i];
         meet_cluster();
-        for (int i = 0; i < lane_outputs / sharing; ++i) {
-          const int output = static_cast<int>(block) * (lane_outputs / sharing) + i;
-          std::uint64_t total = 0;
+#pragma unroll 1
+        for (int n = 0; n < lane_outputs / sharing; n += 8) {
+          const int first = static_cast<int>(block) * (lane_outputs / sharing) + n;
+          std::uint64_t total[8] = {};
 #pragma unroll
           for (unsigned other = 0; other < sharing; ++other) {
-            total += load_from_block(shared_address(mine + output * workers), other);
+#pragma unroll
+            for (int i = 0; i < 8; ++i)
+              total[i] += load_from_block(shared_address(mine + (first + i) * workers), other);
           }
-          f.finish(row0 + output / 2 % 2 * 8, col0 + output / 4 * 8 + output % 2, total);
+          finish_eight(first, total);
         }
       }
+      const auto row_of = [](int i) { return i / 2 % 2 * 8; };
+      const auto col_of = [](int i) { return i / 4 * 8 + i % 2; };
+      for (std::uint64_t rest = left; rest != 0; rest &= rest - 1) {
+        const int i = __ffsll(static_cast<long long>(rest)) - 1;
+        if (f.finish_slowly(row0 + row_of(i), col0 + col_of(i), kept[i], known.rows[row_in_group + row_of(i)],
+                            columns[col_of(i)])) {
+          left &= ~(std::uint64_t{1} << i);
+        }
+      }
+      f.leave(left, [&](int i, std::int64_t& row, std::int64_t& col) {
+        row = row0 + row_of(i);
+        col = col0 + col_of(i);
+      });
       decided += f.decided;
-      open += f.open;
     }
     decided = __reduce_add_sync(full_warp, decided);
-    open = __reduce_add_sync(full_warp, open);
-    if (lane_of_thread() == 0) {
-      count_elements(counters, tier::binary64, decided);
-      if (open != 0) atomicAdd(g.open, static_cast<counter>(open));
-    }
+    if (lane_of_thread() == 0) count_elements(counters, tier::binary64, decided);
   }
   if (sharing > 1 && tid >= workers) meet_cluster();
   // No block ends while another one reads its memory, or copies into it.
@@ -339,16 +502,17 @@ __device__ void multiply_tiles(const residue_product& g, counter* counters) {
 
 #else
 
-template <int Blocks, bool Paired>
+template <class T, int Blocks, bool Paired>
 __device__ void multiply_tiles(const residue_product&, counter*) {}
 
 #endif
 
 // A cluster has one tile where its blocks share it.
-template <int Blocks, bool Paired>
+template <class T, int Blocks, bool Paired>
 __global__ void __cluster_dims__(Blocks, 1, 1) __launch_bounds__(threads, 1)
     residue_kernel(const __grid_constant__ residue_product g, counter* counters) {
-  if (g.p.choice.goes_by_residues()) multiply_tiles<Blocks, Paired>(g, counters);
+  wait_for_former();
+  if (g.p.choice.goes_by_residues()) multiply_tiles<T, Blocks, Paired>(g, counters);
 }
 
 }  // namespace
@@ -359,8 +523,11 @@ void launch_residues(const residue_product& g, const residue_cut& cut, const job
     const std::int64_t clusters = ceil_div(g.rows.lines, (Paired ? 2 : 1) * residue_panel) * cols;
     const std::int64_t most =
         Blocks > 1 && !Paired ? clusters : std::max<std::int64_t>(1, j.device.multiprocessors / Blocks);
-    launch_kernel<residue_kernel<Blocks, Paired>>(j, std::min(clusters, most) * Blocks, threads, shared_bytes, g,
-                                                  j.counters);
+    ops::for_each_format<ops::NARROW>([&]<class T>() {
+      if (dtype_of<T> != g.p.type) return;
+      launch_next<residue_kernel<T, Blocks, Paired>>(j, std::min(clusters, most) * Blocks, threads, shared_bytes, g,
+                                                     j.counters);
+    });
   };
   if (cut.shared == 4) {
     launch.template operator()<4, false>();

@@ -1,94 +1,119 @@
 // Operands of a product by residues: lines' norms, planes of residues, what rounding took.
-#include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/product/launch_next.cuh"
 #include "backends/cuda/product/residues.hpp"
 
 namespace repdl::cuda {
 namespace {
 
-constexpr int threads = 256;
 constexpr int group_lines = 32;  // of a block
-constexpr int chunk = 16;        // terms that a thread converts at a time
+constexpr int square_threads = 256;
+constexpr int square_warps = square_threads / 32;
+constexpr int chunk = 16;  // terms that a thread converts at a time
 constexpr int chunks = residue_panel / chunk;
-static_assert(threads == group_lines * chunks);
+constexpr int plane_threads = group_lines * chunks;
 
-// At least the norm: N additions of exact squares fall short by N u at most, N < 2^17.
-__device__ inline double norm_of(double squares) { return num::sqrt(squares) * (1 + 0x1p-30); }
-
-// A block's part of the lines and panels of k.
-struct share {
-  std::int64_t groups, parts, items;
-  __device__ share(std::int64_t lines, std::int64_t batches, std::int64_t p)
-      : groups((lines + group_lines - 1) / group_lines), parts(p), items(groups * batches * p) {}
+// Of one operand: a block has 32 lines, and some of their panels of terms.
+struct work_of_operand {
+  residue_operand operand;
+  residue_piece piece;
+  bool k_fast;  // its terms are nearer to each other than its lines
+  bool is_new, chooses;
+  unsigned parts;  // of the terms
+  unsigned groups;
+  unsigned blocks;
 };
-struct share_item {
-  std::int64_t line0, batch, part;
-  __device__ share_item(const share& s, std::int64_t item)
-      : line0(item % s.groups * group_lines), batch(item / s.groups / s.parts), part(item / s.groups % s.parts) {}
+// Of a launch: the first blocks have a's, the others b's.
+struct work_of_both {
+  work_of_operand a, b;
 };
 
-// Where operands lie along their terms a warp has a line after the other; else its lanes have a line each.
+// What a block has to do.
+struct block_place {
+  std::int64_t line0, part, batch;
+
+  __device__ block_place(const work_of_operand& w, unsigned block) {
+    const unsigned group = block % w.groups;
+    const unsigned rest = block / w.groups;
+    line0 = std::int64_t{group} * group_lines;
+    part = rest % w.parts;
+    batch = rest / w.parts;
+  }
+};
+
+// Lines side by side have lanes side by side, where an operand's terms are not.
+using lane_of_residue_line = lane_summary<double, common_lattice>;
+using residue_summary = line_summary<common_lattice>;
+
+// Where terms lie side by side a warp has a line after the other; else its lanes have a line each.
 template <class T>
-__global__ void __launch_bounds__(threads) squares_kernel(const residue_operand o, bool k_fast, std::int64_t parts) {
-  __shared__ lane_of_line seen_by[threads / 32][group_lines];
+__device__ __forceinline__ void add_squares(const work_of_operand& w, unsigned block,
+                                            lane_of_residue_line (&seen_by)[square_warps][group_lines]) {
+  const residue_operand& o = w.operand;
   const operand_source& s = o.source;
-  const share all(s.rows, s.batches, parts);
+  const block_place at(w, block);
+  const T* const from = batch_of<T>(s, at.batch);
   const int lane = lane_of_thread();
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  for (std::int64_t item = blockIdx.x; item < all.items; item += gridDim.x) {
-    const share_item at(all, item);
-    const T* const from = batch_of<T>(s, at.batch);
-    const std::int64_t begin = (s.k * at.part / parts + 3) / 4 * 4;
-    const std::int64_t end = at.part + 1 == parts ? s.k : (s.k * (at.part + 1) / parts + 3) / 4 * 4;
-    const auto add_to_line = [&](std::int64_t line, const lane_of_line& seen) {
-      const std::int64_t i = at.batch * s.rows + line;
-      if (seen.squares != 0) atomicAdd(o.squares + i, seen.squares);
-      if (!seen.lattice.has_zeros_only()) atomicMax(o.lattice + i, static_cast<unsigned>(1024 - seen.lattice.lsb()));
-    };
-    if (k_fast) {
-      for (int r = warp; r < group_lines; r += threads / 32) {
-        const std::int64_t line = at.line0 + r;
-        if (line >= s.rows) break;
-        const T* const row = from + line * s.row_stride;
-        lane_of_line seen;
-        std::int64_t k = begin;
-        if constexpr (sizeof(T) == 4) {
-          if (o.packed) {
-#pragma unroll 2
-            for (; k + 128 <= end; k += 128) {
-              const float4 v = *reinterpret_cast<const float4*>(row + k + 4 * lane);
-              seen.add(v.x);
-              seen.add(v.y);
-              seen.add(v.z);
-              seen.add(v.w);
-            }
-          }
-        }
-        for (k += lane; k < end; k += 32) seen.add(num::widen_to_float(row[k * s.k_stride]));
-        summary of_line = seen.finish();
-#pragma unroll
-        for (int distance = 16; distance >= 1; distance /= 2) of_line.merge_lanes(distance);
-        if (lane == 0) add_to_line(line, {of_line.squares, of_line.lattice});
-      }
-    } else {
-      lane_of_line seen;
-      const std::int64_t line = at.line0 + lane;
-      if (line < s.rows) {
-        const T* const row = from + line * s.row_stride;
+  constexpr int unit = 16 / sizeof(T);  // numbers that are read at a time
+  const auto border = [&](std::int64_t part) { return min(s.k, (s.k * part / w.parts + unit - 1) / unit * unit); };
+  const std::int64_t begin = border(at.part);
+  const std::int64_t end = border(at.part + 1);
+  const auto add_to_line = [&](std::int64_t line, const residue_summary& seen) {
+    const std::int64_t i = at.batch * s.rows + line;
+    if (seen.lattice.has_zeros_only()) return;
+    atomicAdd(o.lines.squares + i, seen.squares);
+    atomicMax(o.lines.lattice + i, static_cast<unsigned>(1024 - seen.lattice.lsb()));
+  };
+  if (w.k_fast) {
+    for (int r = warp; r < group_lines; r += square_warps) {
+      const std::int64_t line = at.line0 + r;
+      if (line >= s.rows) break;
+      const T* const row = from + line * s.row_stride;
+      lane_of_residue_line seen;
+      std::int64_t k = begin;
+      if (o.packed) {
 #pragma unroll 4
-        for (std::int64_t k = begin + warp; k < end; k += threads / 32)
-          seen.add(num::widen_to_float(row[k * s.k_stride]));
-      }
-      __syncthreads();
-      seen_by[warp][lane] = seen;
-      __syncthreads();
-      if (warp == 0 && line < s.rows) {
-        for (int w = 1; w < threads / 32; ++w) {
-          seen.squares += seen_by[w][lane].squares;
-          seen.lattice.merge(seen_by[w][lane].lattice);
+        for (; k + 32 * unit <= end; k += 32 * unit) {
+          alignas(16) T v[unit];
+          *reinterpret_cast<uint4*>(v) = *reinterpret_cast<const uint4*>(row + k + unit * lane);
+#pragma unroll
+          for (int i = 0; i < unit; ++i) seen.add(num::widen_to_float(v[i]));
         }
-        add_to_line(line, seen);
+      }
+#pragma unroll 4
+      for (k += lane; k < end; k += 32) seen.add(num::widen_to_float(row[k * s.k_stride]));
+      residue_summary of_line = seen.finish();
+#pragma unroll
+      for (int distance = 16; distance >= 1; distance /= 2) of_line.merge_lanes(distance);
+      if (lane == 0) add_to_line(line, of_line);
+    }
+  } else {
+    lane_of_residue_line seen;
+    const std::int64_t line = at.line0 + lane;
+    if (line < s.rows) {
+      const T* const row = from + line * s.row_stride;
+#pragma unroll 8
+      for (std::int64_t k = begin + warp; k < end; k += square_warps) {
+        seen.add(num::widen_to_float(row[k * s.k_stride]));
       }
     }
+    seen_by[warp][lane] = seen;
+    __syncthreads();
+    if (warp == 0 && line < s.rows) {
+      residue_summary total = seen.finish();
+      for (int i = 1; i < square_warps; ++i) total.merge(seen_by[i][lane].finish());
+      add_to_line(line, total);
+    }
+  }
+}
+template <class T>
+__global__ void __launch_bounds__(square_threads) squares_kernel(const __grid_constant__ work_of_both both) {
+  wait_for_former();
+  __shared__ lane_of_residue_line seen_by[square_warps][group_lines];
+  if (blockIdx.x < both.a.blocks) {
+    add_squares<T>(both.a, blockIdx.x, seen_by);
+  } else {
+    add_squares<T>(both.b, blockIdx.x - both.a.blocks, seen_by);
   }
 }
 
@@ -130,108 +155,115 @@ __device__ void write_planes(const double (&a)[chunk], int count, std::int8_t* t
   }
 }
 
+// The sums that decide between engines are of normal lines: of others nothing is known.
+__device__ double ratio_of(double lost, double squares, std::int64_t parts) {
+  return squares > 0 && squares < num::infinity ? num::sqrt(lost / squares / static_cast<double>(parts)) : 0.0;
+}
+
 template <class T>
-__global__ void __launch_bounds__(threads, 2)
-    planes_kernel(const residue_operand o, const residue_piece piece, bool k_fast, bool counts, std::int64_t parts) {
-  constexpr int line_pitch = chunks * (chunk + 1);  // of numbers in shared memory; every chunk begins in another bank
-  __shared__ float tile[group_lines * line_pitch];
+struct converted_lines {
+  static constexpr int pitch = chunks * (chunk + 1) + 1;  // neighbours are in other banks
+  T tile[group_lines * pitch];
+  double ratio_of_warp[plane_threads / 32];
+};
+template <class T>
+__device__ __forceinline__ void convert(const work_of_operand& w, unsigned block, converted_lines<T>& shared) {
+  const residue_operand& o = w.operand;
   const operand_source& s = o.source;
-  const share all(piece.lines, s.batches, parts);
+  const block_place at(w, block);
+  const T* const from = batch_of<T>(s, at.batch) + w.piece.first * s.row_stride;
   const int tid = static_cast<int>(threadIdx.x);
   const int r = tid / chunks;
   const int c = tid % chunks;
-  const std::int64_t plane = piece.panels * o.k_panels * (residue_panel * residue_panel);
-  for (std::int64_t item = blockIdx.x; item < all.items; item += gridDim.x) {
-    const share_item at(all, item);
-    const T* const from = batch_of<T>(s, at.batch) + piece.first * s.row_stride;
-    const std::int64_t line = at.line0 + r;
-    const bool inside = line < piece.lines;
-    const std::int64_t known = at.batch * s.rows + piece.first + line;
-    const int shift = inside ? num::residue_shift(o.limit, norm_of(o.squares[known])) : 0;
-    const double scale = num::power_of_two(shift);
-    const double back = num::power_of_two(-shift);
-    double lost = 0;
-    std::int8_t* const to = o.planes + at.batch * o.moduli * plane +
-                            (line / residue_panel * o.k_panels * residue_panel + line % residue_panel) * residue_panel +
-                            (c ^ static_cast<int>(line & 7)) * chunk;
-    for (std::int64_t panel = at.part; panel < o.k_panels; panel += parts) {
-      const std::int64_t k0 = panel * residue_panel;
-      float x[chunk];
-      bool direct = false;
-      if constexpr (sizeof(T) == 4) {
-        if (o.packed) {
-          direct = true;
-          const float* const row = from + line * s.row_stride + k0 + c * chunk;
-          if (inside && k0 + (c + 1) * chunk <= s.k) {
+  const std::int64_t line = at.line0 + r;
+  const bool inside = line < w.piece.lines;
+  const std::int64_t plane = w.piece.panels * o.k_panels * (residue_panel * residue_panel);
+  const std::int64_t known = at.batch * s.rows + w.piece.first + line;
+  const double squares = inside ? o.lines.squares[known] : 0.0;
+  const int shift = num::residue_shift(o.lines.limit, residue_lines::norm_of(squares));
+  const double scale = num::power_of_two(shift);
+  const double back = num::power_of_two(-shift);
+  double lost = 0;
+  std::int8_t* const to = o.planes + at.batch * o.moduli * plane +
+                          (line / residue_panel * o.k_panels * residue_panel + line % residue_panel) * residue_panel +
+                          (c ^ static_cast<int>(line & 7)) * chunk;
+  constexpr int units = chunk * static_cast<int>(sizeof(T)) / 16;
+  for (std::int64_t panel = at.part; panel < o.k_panels; panel += w.parts) {
+    const std::int64_t k0 = panel * residue_panel;
+    alignas(16) T x[chunk];
+    if (o.packed) {
+      const T* const row = from + line * s.row_stride + k0 + c * chunk;
+      if (inside && k0 + (c + 1) * chunk <= s.k) {
 #pragma unroll
-            for (int j = 0; j < chunk / 4; ++j) {
-              const float4 v = *reinterpret_cast<const float4*>(row + 4 * j);
-              x[4 * j] = v.x;
-              x[4 * j + 1] = v.y;
-              x[4 * j + 2] = v.z;
-              x[4 * j + 3] = v.w;
-            }
-          } else {
+        for (int j = 0; j < units; ++j) reinterpret_cast<uint4*>(x)[j] = reinterpret_cast<const uint4*>(row)[j];
+      } else {
 #pragma unroll
-            for (int i = 0; i < chunk; ++i) x[i] = inside && k0 + c * chunk + i < s.k ? row[i] : 0.0f;
-          }
-        }
+        for (int i = 0; i < chunk; ++i) x[i] = inside && k0 + c * chunk + i < s.k ? row[i] : T{};
       }
-      if (!direct) {
-        __syncthreads();
-#pragma unroll 2
-        for (int i = 0; i < group_lines * residue_panel / threads; ++i) {
-          const int n = i * threads + tid;
-          const int l = k_fast ? n / residue_panel : n % 8 + n / (8 * residue_panel) * 8;
-          const int k = k_fast ? n % residue_panel : n / 8 % residue_panel;
-          const bool there = at.line0 + l < piece.lines && k0 + k < s.k;
-          tile[l * line_pitch + k / chunk * (chunk + 1) + k % chunk] =
-              there ? num::widen_to_float(from[(at.line0 + l) * s.row_stride + (k0 + k) * s.k_stride]) : 0.0f;
-        }
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < chunk; ++i) x[i] = tile[r * line_pitch + c * (chunk + 1) + i];
-      }
-      double a[chunk];
+    } else {
+      const auto line_of = [&](int i) {
+        const int n = i * plane_threads + tid;
+        return w.k_fast ? n / residue_panel : n % group_lines;
+      };
+      const auto term_of = [&](int i) {
+        const int n = i * plane_threads + tid;
+        return w.k_fast ? n % residue_panel : n / group_lines;
+      };
 #pragma unroll
       for (int i = 0; i < chunk; ++i) {
-        const auto v = static_cast<double>(x[i]);
-        a[i] = num::fma(v, scale, 0x1.8p52) - 0x1.8p52;  // rint: below 2^48
-        const double rest =
-            num::fma(-a[i], back, v);  // exact: a multiple of v's last place, and at most half of 2^-shift
-        lost = num::fma(rest, rest, lost);
+        const std::int64_t l = at.line0 + line_of(i);
+        const std::int64_t k = k0 + term_of(i);
+        x[i] = l < w.piece.lines && k < s.k ? from[l * s.row_stride + k * s.k_stride] : T{};
       }
-      if (inside) write_planes<0>(a, o.moduli, to + panel * (residue_panel * residue_panel), plane);
-    }
+      __syncthreads();
 #pragma unroll
-    for (int distance = chunks / 2; distance >= 1; distance /= 2) lost += __shfl_xor_sync(full_warp, lost, distance);
-    if (counts && c == 0 && inside && lost != 0) atomicAdd(o.squares + o.all_lines() + known, lost);
+      for (int i = 0; i < chunk; ++i) {
+        const int k = term_of(i);
+        shared.tile[line_of(i) * shared.pitch + k / chunk * (chunk + 1) + k % chunk] = x[i];
+      }
+      __syncthreads();
+#pragma unroll
+      for (int i = 0; i < chunk; ++i) x[i] = shared.tile[r * shared.pitch + c * (chunk + 1) + i];
+      if (o.copy != nullptr && w.is_new && inside) {
+        T* const copy = static_cast<T*>(o.copy) + known * o.k_panels * residue_panel + k0 + c * chunk;
+#pragma unroll
+        for (int j = 0; j < units; ++j) reinterpret_cast<uint4*>(copy)[j] = reinterpret_cast<const uint4*>(x)[j];
+      }
+    }
+    double a[chunk];
+#pragma unroll
+    for (int i = 0; i < chunk; ++i) {
+      const auto v = static_cast<double>(num::widen_to_float(x[i]));
+      a[i] = num::fma(v, scale, 0x1.8p52) - 0x1.8p52;  // rint: below 2^48
+      const double rest =
+          num::fma(-a[i], back, v);  // exact: a multiple of v's last place, and at most half of 2^-shift
+      lost = num::fma(rest, rest, lost);
+    }
+    if (inside) write_planes<0>(a, o.moduli, to + panel * (residue_panel * residue_panel), plane);
   }
-}
-
-// `counts`: these lines say what the data are like.
-__global__ void __launch_bounds__(threads)
-    lines_kernel(const residue_operand o, const residue_piece piece, bool counts) {
-  __shared__ double of_warp[threads / 32];
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x;
-  double ratio = 0;
-  if (i < piece.lines * o.source.batches) {
-    const std::int64_t known = i / piece.lines * o.source.rows + piece.first + i % piece.lines;
-    const double norm = norm_of(o.squares[known]);
-    const double residual = norm_of(o.squares[o.all_lines() + known]);
-    const unsigned lattice = o.lattice[known];
-    o.lines[known] = {norm, residual, num::residue_shift(o.limit, norm),
-                      lattice == 0 ? num::no_lsb : 1024 - static_cast<int>(lattice)};
-    if (norm > 0 && norm < num::infinity) ratio = residual / norm;
-  }
-  if (!counts) return;
+  if (!w.is_new) return;
+#pragma unroll
+  for (int distance = chunks / 2; distance >= 1; distance /= 2) lost += __shfl_xor_sync(full_warp, lost, distance);
+  if (c == 0 && inside && lost != 0) atomicAdd(o.lines.squares + o.lines.count + known, lost);
+  if (!w.chooses) return;
+  double ratio = c == 0 && inside ? ratio_of(lost, squares, w.parts) : 0.0;
 #pragma unroll
   for (int distance = 16; distance >= 1; distance /= 2) ratio += __shfl_xor_sync(full_warp, ratio, distance);
-  if (lane_of_thread() == 0) of_warp[threadIdx.x / 32] = ratio;
+  if (lane_of_thread() == 0) shared.ratio_of_warp[tid / 32] = ratio;
   __syncthreads();
-  if (threadIdx.x != 0) return;
-  for (int w = 1; w < threads / 32; ++w) ratio += of_warp[w];
-  atomicAdd(o.ratio, ratio);
+  if (tid != 0) return;
+  for (int i = 1; i < plane_threads / 32; ++i) ratio += shared.ratio_of_warp[i];
+  if (ratio != 0) atomicAdd(o.ratio, ratio);
+}
+template <class T>
+__global__ void __launch_bounds__(plane_threads, 2) planes_kernel(const __grid_constant__ work_of_both both) {
+  wait_for_former();
+  __shared__ converted_lines<T> shared;
+  if (blockIdx.x < both.a.blocks) {
+    convert(both.a, blockIdx.x, shared);
+  } else {
+    convert(both.b, blockIdx.x - both.a.blocks, shared);
+  }
 }
 
 bool is_k_fast(const operand_source& s) {
@@ -239,42 +271,44 @@ bool is_k_fast(const operand_source& s) {
   return size(s.k_stride) <= size(s.row_stride);
 }
 
-// Parts of k, for enough blocks.
-std::int64_t parts_of(std::int64_t lines, const residue_operand& o, const job& j) {
+// `least`: panels of a part.
+work_of_operand work_of(const conversion& c, std::int64_t least, const job& j) {
+  const std::int64_t groups = ceil_div(c.piece.lines, group_lines);
+  // Parts of the terms, for enough blocks.
   const std::int64_t wanted = std::int64_t{j.device.multiprocessors} * 16;
-  const std::int64_t blocks = ceil_div(lines, group_lines) * o.source.batches;
-  return std::clamp<std::int64_t>(wanted / std::max<std::int64_t>(blocks, 1), 1, o.k_panels);
+  const std::int64_t parts = std::clamp<std::int64_t>(
+      wanted / std::max<std::int64_t>(groups * c.operand.source.batches, 1), 1, ceil_div(c.operand.k_panels, least));
+  return {c.operand,
+          c.piece,
+          is_k_fast(c.operand.source),
+          c.is_new,
+          c.chooses,
+          static_cast<unsigned>(parts),
+          static_cast<unsigned>(std::max<std::int64_t>(groups, 1)),
+          grid_of(j.what.name(), groups * c.operand.source.batches * parts)};
 }
 
 template <class F>
-void with_format(const operand_source& s, const F& f) {
+void with_format(const residue_operand& o, const F& f) {
   ops::for_each_format<ops::NARROW>([&]<class T>() {
-    if constexpr (std::is_same_v<T, float>) {
-      if (dtype_of<T> == s.type) f.template operator()<T>();
-    }
+    if (dtype_of<T> == o.source.type) f.template operator()<T>();
   });
 }
 
 }  // namespace
 
-void launch_squares(const residue_operand& o, const job& j) {
-  const std::int64_t parts = parts_of(o.source.rows, o, j);
-  const std::int64_t blocks = ceil_div(o.source.rows, group_lines) * o.source.batches * parts;
-  with_format(o.source, [&]<class T>() {
-    launch_kernel<squares_kernel<T>>(j, blocks, threads, 0, o, is_k_fast(o.source), parts);
-  });
+void launch_squares(const residue_operand& a, const residue_operand& b, const job& j) {
+  const auto all = [](const residue_operand& o) { return conversion{o, {0, o.source.rows, 0}, true, false}; };
+  const work_of_both both{work_of(all(a), 8, j), work_of(all(b), 8, j)};
+  with_format(
+      a, [&]<class T>() { launch_next<squares_kernel<T>>(j, both.a.blocks + both.b.blocks, square_threads, 0, both); });
 }
 
-void launch_planes(const residue_operand& o, const residue_piece& piece, bool counts, const job& j) {
-  const std::int64_t parts = parts_of(piece.lines, o, j);
-  const std::int64_t blocks = ceil_div(piece.lines, group_lines) * o.source.batches * parts;
-  with_format(o.source, [&]<class T>() {
-    launch_kernel<planes_kernel<T>>(j, blocks, threads, 0, o, piece, is_k_fast(o.source), counts, parts);
+void launch_planes(const conversion& a, const conversion& b, const job& j) {
+  const work_of_both both{work_of(a, 1, j), work_of(b, 1, j)};
+  with_format(a.operand, [&]<class T>() {
+    launch_next<planes_kernel<T>>(j, both.a.blocks + both.b.blocks, plane_threads, 0, both);
   });
-}
-
-void launch_lines(const residue_operand& o, const residue_piece& piece, bool counts, const job& j) {
-  launch_kernel<lines_kernel>(j, ceil_div(piece.lines * o.source.batches, threads), threads, 0, o, piece, counts);
 }
 
 }  // namespace repdl::cuda
