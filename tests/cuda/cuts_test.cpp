@@ -14,6 +14,7 @@
 #include "backends/cuda/product/residue_cut.hpp"
 #include "backends/cuda/reduce/reduce_cut.hpp"
 #include "backends/cuda/rows/rows_cut.hpp"
+#include "librepdl/num/residues.hpp"
 #include "librepdl/ops/rows/rules.hpp"
 
 namespace {
@@ -364,7 +365,7 @@ TEST_CASE(
             CAPTURE(n);
             CAPTURE(k);
             CHECK(c.moduli >= 10);
-            CHECK(c.moduli <= 12);
+            CHECK(c.moduli <= num::most_moduli);
             CHECK(c.k_panels * residue_panel >= k);
             CHECK(c.k_panels * residue_panel - k < residue_panel);
             const auto panels = [](std::int64_t lines) { return round_up(ceil_div(lines, residue_panel), 2); };
@@ -373,7 +374,10 @@ TEST_CASE(
               CHECK((piece >= all || piece % (2 * residue_panel) == 0));
             }
             const std::int64_t lines = panels(std::min(c.rows, m)) + panels(std::min(c.columns, n));
-            const std::int64_t bytes = lines * residue_panel * c.k_panels * residue_panel * c.moduli * batches;
+            const std::int64_t of_line = c.k_panels * residue_panel * batches;
+            const std::int64_t copies = (c.copied[0] ? m * of_line * 4 : 0) + (c.copied[1] ? n * of_line * 4 : 0);
+            CHECK(copies <= std::int64_t{1} << 29);
+            const std::int64_t bytes = lines * residue_panel * of_line * c.moduli + copies;
             // Or two panels of each, the least there is.
             CHECK((bytes <= std::int64_t{1} << 30 || c.rows == 2 * residue_panel || c.columns == 2 * residue_panel));
             const std::int64_t tiles = ceil_div(std::min(c.rows, m), residue_panel) *
@@ -387,28 +391,68 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("cuts of products by residues: large products of binary32 on compute capability 9.0") {
-  const auto goes = [](std::int64_t m, std::int64_t n, std::int64_t k, const properties& d) {
-    return goes_by_residues(product_of(m, n, k), d);
+TEST_CASE(
+    "cuts of products by residues: operands whose terms are not side by side are copied, or have a modulus more") {
+  plan::product_plan p = product_of(4096, 4096, 4096);
+  p.a.inner[0] = p.b.inner[0] = 1;
+  const residue_cut near = cut_residues(p, device_of(132));
+  CHECK(!near.copied[0]);
+  CHECK(!near.copied[1]);
+  p.b.inner[0] = 4096;
+  const residue_cut far = cut_residues(p, device_of(132));
+  CHECK(!far.copied[0]);
+  CHECK(far.copied[1]);
+  CHECK(far.moduli == near.moduli);
+  p = product_of(4096, 32768, 4096);
+  p.a.inner[0] = 1;
+  p.b.inner[0] = 32768;
+  const residue_cut large = cut_residues(p, device_of(132));
+  CHECK(!large.copied[1]);
+  CHECK(large.moduli == near.moduli + 1);
+}
+
+TEST_CASE("cuts of products by residues: large products on compute capability 9.0") {
+  const auto goes = [](std::int64_t m, std::int64_t n, std::int64_t k, const properties& d, dtype type = dtype::f32) {
+    plan::product_plan p = product_of(m, n, k);
+    p.a.type = p.b.type = p.out.type = type;
+    return goes_by_residues(p, d);
   };
-  CHECK(goes(2048, 2048, 2048, device_of(132)));
+  CHECK(goes(2048, 2048, 512, device_of(132)));
   CHECK(goes(768, 768, 8192, device_of(132)));
-  CHECK(!goes(2048, 2048, 2047, device_of(132)));
-  CHECK(!goes(511, 8192, 8192, device_of(132)));
-  CHECK(!goes(8192, 511, 8192, device_of(132)));
-  CHECK(!goes(512, 512, 8192, device_of(132)));
+  CHECK(!goes(8192, 8192, 511, device_of(132)));
+  CHECK(!goes(255, 8192, 8192, device_of(132)));
+  CHECK(!goes(8192, 255, 8192, device_of(132)));
+  CHECK(!goes(1024, 1024, 2047, device_of(132)));
   CHECK(!goes(1024, 1024, greatest_residue_k + 1, device_of(132)));
   CHECK(!goes(2048, 2048, 2048, device_of(132, 80)));
   CHECK(!goes(2048, 2048, 2048, device_of(132, 100)));
-  plan::product_plan p = product_of(2048, 2048, 2048);
-  p.out.type = dtype::bf16;
-  CHECK(!goes_by_residues(p, device_of(132)));
+  for (const dtype narrow : {dtype::f16, dtype::bf16}) {
+    CHECK(goes(64, 4096, 4096, device_of(132), narrow));
+    CHECK(!goes(63, 4096, 8192, device_of(132), narrow));
+    CHECK(!goes(1024, 1024, 1023, device_of(132), narrow));
+  }
+  CHECK(!goes(2048, 2048, 2048, device_of(132), dtype::f64));
   dispatch::kernel_choice forced;
   forced.engine = dispatch::engine_choice::residues;
   CHECK(goes(5, 7, 37, device_of(132, 90, forced)));
   CHECK(!goes(5, 7, 37, device_of(132, 80, forced)));
   forced.engine = dispatch::engine_choice::binary64;
   CHECK(!goes(2048, 2048, 2048, device_of(132, 90, forced)));
+}
+
+TEST_CASE("cuts of products by residues: results of fewer bits take fewer moduli") {
+  for (const std::int64_t k : {1, 1024, 1025, 8192, 65536}) {
+    int former = num::most_moduli + 1;
+    for (const dtype type : {dtype::f32, dtype::f16, dtype::bf16}) {
+      plan::product_plan p = product_of(512, 512, k);
+      p.a.inner[0] = p.b.inner[0] = 1;
+      p.a.type = p.b.type = p.out.type = type;
+      const int moduli = cut_residues(p, device_of(132)).moduli;
+      CHECK(moduli >= 6);
+      CHECK(moduli < former);
+      former = moduli;
+    }
+  }
 }
 
 TEST_CASE("cuts of products: warps that repair look at no more than a row's bits") {
