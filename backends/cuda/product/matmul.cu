@@ -306,10 +306,11 @@ class product_work final : public planned {
       const auto lines = static_cast<double>(piece_of(second) * source(second).batches);
       (second ? p_.choice.scale_b : p_.choice.scale_a) = open_of_ratio / lines;
     }
-    const bool is_forced = j.device.choice.engine == dispatch::engine_choice::residues;
-    p_.choice.most_open = is_forced ? num::infinity : 0x1p-6;
-    p_.choice.few = static_cast<counter>(std::max(
-        0x1p16, 0x1p-6 * static_cast<double>(p_.m) * static_cast<double>(p_.n) * static_cast<double>(p_.batches)));
+    // Matters of speed: where a 64th of the outputs is left to the repair, that takes about as long as the product; few of them are listed, in 32 MiB at most.
+    constexpr double most_open = 0x1p-6;
+    const double outputs = static_cast<double>(p_.m) * static_cast<double>(p_.n) * static_cast<double>(p_.batches);
+    p_.choice.most_open = j.device.choice.engine == dispatch::engine_choice::residues ? num::infinity : most_open;
+    p_.choice.few = static_cast<counter>(std::clamp(most_open * outputs, 0x1p16, 0x1p22));
   }
   void take_planes(bool second) {
     space.take(planes_[second], source(second).batches, cut_.moduli, panels_of(piece_of(second)), cut_.k_panels,

@@ -114,35 +114,48 @@ __device__ dot_sum dot_eight(const product& p, std::int64_t batch, std::int64_t 
 
 // The two rows of an output as the caller has them, or copies of them: a lane takes every 32nd term, or 16 bytes of them.
 struct near_rows {
-  const product& p;
-  std::int64_t batch, row, col;
+  dtype type;
+  bool packed;  // they begin at multiples of 16 bytes, and their terms lie side by side
+  const char* a;
+  const char* b;
+  std::int64_t step_a, step_b, k;
 
+  static __device__ const char* row_of(const operand_source& s, std::int64_t batch, std::int64_t row) {
+    const std::int64_t size = s.type == dtype::f32 ? 4 : 2;
+    return static_cast<const char*>(s.data) + (s.batch.offset<0>(batch) + row * s.row_stride) * size;
+  }
+  __device__ near_rows(const product& p, std::int64_t batch, std::int64_t row, std::int64_t col)
+      : type(p.near_a.type),
+        packed(p.near_packed),
+        a(row_of(p.near_a, batch, row)),
+        b(row_of(p.near_b, batch, col)),
+        step_a(p.near_a.k_stride),
+        step_b(p.near_b.k_stride),
+        k(p.k) {}
   template <class T, class Sum>
   __device__ void add_terms_to(Sum& sum) const {
-    const std::int64_t step_a = p.near_a.k_stride;
-    const std::int64_t step_b = p.near_b.k_stride;
-    const T* const a = batch_of<T>(p.near_a, batch) + row * p.near_a.row_stride;
-    const T* const b = batch_of<T>(p.near_b, batch) + col * p.near_b.row_stride;
+    const T* const of_a = reinterpret_cast<const T*>(a);
+    const T* const of_b = reinterpret_cast<const T*>(b);
     std::int64_t i = 0;
-    if (p.near_packed) {  // 16 bytes at a time
+    if (packed) {  // 16 bytes at a time
       constexpr int unit = 16 / sizeof(T);
 #pragma unroll 4
-      for (; i + 32 * unit <= p.k; i += 32 * unit) {
+      for (; i + 32 * unit <= k; i += 32 * unit) {
         alignas(16) T x[unit], y[unit];
-        *reinterpret_cast<uint4*>(x) = *reinterpret_cast<const uint4*>(a + i + unit * lane_of_thread());
-        *reinterpret_cast<uint4*>(y) = *reinterpret_cast<const uint4*>(b + i + unit * lane_of_thread());
+        *reinterpret_cast<uint4*>(x) = *reinterpret_cast<const uint4*>(of_a + i + unit * lane_of_thread());
+        *reinterpret_cast<uint4*>(y) = *reinterpret_cast<const uint4*>(of_b + i + unit * lane_of_thread());
 #pragma unroll
         for (int n = 0; n < unit; ++n) sum.add_terms(num::widen_to_float(x[n]), num::widen_to_float(y[n]));
       }
     }
 #pragma unroll 4
-    for (i += lane_of_thread(); i < p.k; i += 32) {
-      sum.add_terms(num::widen_to_float(a[i * step_a]), num::widen_to_float(b[i * step_b]));
+    for (i += lane_of_thread(); i < k; i += 32) {
+      sum.add_terms(num::widen_to_float(of_a[i * step_a]), num::widen_to_float(of_b[i * step_b]));
     }
   }
   template <class Sum>
   __device__ void add_to(Sum& sum) const {
-    switch (p.near_a.type) {
+    switch (type) {
       case dtype::f16:
         return add_terms_to<f16>(sum);
       case dtype::bf16:
@@ -257,7 +270,7 @@ __global__ void __launch_bounds__(256, 4) near_repair_kernel(const __grid_consta
       const int lsb = p.lines_a.lsb(a) + p.lines_b.lsb(b);
       const batch_pointers<T> at(p, batch);
       dot_sum sum;
-      near_rows{p, batch, row, col}.add_to(sum);
+      near_rows(p, batch, row, col).add_to(sum);
 #pragma unroll
       for (int distance = 16; distance >= 1; distance /= 2) sum.merge_lanes(distance);
       result = sum.finish<T, Scaled>(p, magnitude, lsb, p.k / 32 + 1 + 6, bias_of(p, at, row, col));
@@ -329,7 +342,7 @@ __device__ void repair_exactly(const product& p, counter* counters) {
   std::int64_t count = 0;
   for_listed(p, [&](std::int64_t batch, std::int64_t row, std::int64_t col) {
     const batch_pointers<T> at(p, batch);
-    const T result = dot_exact<T, Scaled>(near_rows{p, batch, row, col}, bias_of(p, at, row, col), p.alpha, p.beta);
+    const T result = dot_exact<T, Scaled>(near_rows(p, batch, row, col), bias_of(p, at, row, col), p.alpha, p.beta);
     if (lane_of_thread() == 0) at.out[row * p.out_row + col * p.out_col] = result;
     ++count;
     return false;
