@@ -32,8 +32,8 @@
 
 #include <cstdint>
 
+#include "librepdl/num/bounded_value.hpp"
 #include "librepdl/num/certify.hpp"
-#include "librepdl/ops/sums/scaled_sum.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {

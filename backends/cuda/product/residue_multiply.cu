@@ -6,6 +6,8 @@
 // both halves. Where tiles are few, 2 or 4 blocks share one, each for some of the moduli, and add up their fractions in the end.
 #include "backends/cuda/product/launch_next.cuh"
 #include "backends/cuda/product/residues.hpp"
+#include "librepdl/num/sums.hpp"
+#include "librepdl/ops/sums/scaled_sum.hpp"
 
 namespace repdl::cuda {
 namespace {
