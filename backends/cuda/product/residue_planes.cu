@@ -40,7 +40,7 @@ struct block_place {
   }
 };
 
-// Lines side by side have lanes side by side, where an operand's terms are not.
+// Two instructions an element: what there is to gain is the time that reading takes.
 using lane_of_residue_line = lane_summary<double, common_lattice>;
 using residue_summary = line_summary<common_lattice>;
 
