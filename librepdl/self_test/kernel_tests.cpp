@@ -262,6 +262,31 @@ std::vector<group> by_residues(dtype type) {
   return all;
 }
 
+// Products in binary64: both tiles, alone and shared by blocks; operands that are read in words, along their terms and across, and one element at a time; outputs that
+// are repaired by a warp each, and all of a tile's together.
+std::vector<group> by_tiles(dtype type) {
+  std::vector<group> all;
+  for (const int tile : {0, 1}) {
+    for (const bool split : {false, true}) {
+      for (const bool transposed : {false, true}) {
+        const layout how = split == transposed ? layout::contiguous : layout::spread;
+        test_call c{op_id::matmul, {{{132, 100}, how, type}, {{132, 76}, how, type}, {{76}, layout::contiguous, type}}};
+        c.attrs = {{"transpose_a", "true"}};
+        if (transposed) {
+          c.in[0].shape = {100, 132};
+          c.in[1].shape = {76, 132};
+          c.attrs = {{"transpose_b", "true"}};
+        }
+        c.choice.engine = dispatch::engine_choice::binary64;
+        c.choice.tile = tile;
+        c.choice.split = split;
+        all.push_back(transposed ? from_every_tier(c) : group{c});
+      }
+    }
+  }
+  return all;
+}
+
 std::vector<group> matmul_calls(dtype type) {
   const auto spread = [&](const sizes& shape) { return operand{shape, layout::spread, type}; };
   const test_call batches{op_id::matmul, {spread({3, 2, 5, 37}), spread({3, 1, 37, 7}), spread({2, 5, 7})}};
@@ -285,6 +310,7 @@ std::vector<group> matmul_calls(dtype type) {
     append(all.back(), from_every_tier(on_one(scaled(rows))));
   }
   if (type != dtype::f64) {
+    for (const group& g : by_tiles(type)) all.push_back(g);
     for (const group& g : by_residues(type)) all.push_back(g);
   }
   if (type == dtype::f32) {

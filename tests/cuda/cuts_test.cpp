@@ -258,39 +258,35 @@ plan::product_plan product_of(std::int64_t m, std::int64_t n, std::int64_t k, st
   return p;
 }
 
-TEST_CASE("cuts of products: panels, parts of them and blocks of k cover the operands") {
+TEST_CASE("cuts of products: steps and parts cover the terms, and the bound's height is enough") {
   for (const std::int64_t m : {1, 64, 65, 1000, 100000}) {
     for (const std::int64_t n : {1, 128, 129, 70000}) {
       for (const std::int64_t k : {std::int64_t{0}, std::int64_t{1}, std::int64_t{16}, std::int64_t{257},
                                    std::int64_t{100000}, greatest_k, greatest_k + 1, huge}) {
         for (const int multiprocessors : small_and_large) {
-          for (const std::int64_t batches : {1, 7}) {
-            const product_cut c = cut_product(product_of(m, n, k, batches), device_of(multiprocessors));
-            CAPTURE(m);
-            CAPTURE(n);
-            CAPTURE(k);
-            CAPTURE(multiprocessors);
-            for (const bool second : {false, true}) {
-              const operand_cut& o = c.operand[second];
-              const std::int64_t rows = second ? n : m;
-              const int tile = second ? c.tile().cols : c.tile().rows;
-              CHECK(o.row_panels * panel_rows % tile == 0);
-              CHECK(o.row_panels * panel_rows >= rows);
-              CHECK(o.row_panels * panel_rows - rows < tile);
-              CHECK(o.batches == batches);
-              // No part is without a step of its own, and all together are not many more than the device runs.
-              CHECK(o.splits >= 1);
-              CHECK(o.splits <= std::max<std::int64_t>(1, ceil_div(k, pack_k)));
-              CHECK((o.splits == 1 || o.row_panels * o.batches * o.splits <= multiprocessors * 8));
+          for (const int capability : {80, 86, 90}) {
+            for (const bool split : {false, true}) {
+              const properties device = device_of(multiprocessors, capability, {.split = split});
+              const product_cut c = cut_product(product_of(m, n, k, 7), device);
+              CAPTURE(m);
+              CAPTURE(n);
+              CAPTURE(k);
+              CAPTURE(multiprocessors);
+              const tile_size& t = tile_sizes[c.tile];
+              const std::int64_t step = panel_k * t.slices;
+              CHECK(t.shared_bytes <= shared_limit(device));
+              CHECK(c.steps * step >= k);
+              CHECK(c.steps * step - k < step);
+              CHECK((c.parts == 1 || c.parts == 2 || c.parts == 4));
+              CHECK((c.parts == 1 || capability == 90));
+              CHECK((split || c.parts == 1 || c.parts <= c.steps));
+              // The longest chain of a block of terms, the blocks of a part, and the parts.
+              const std::int64_t steps = ceil_div(c.steps, c.parts);
+              const std::int64_t chain = std::min<std::int64_t>(steps, block_panels) * panel_k;
+              CHECK(c.height >= chain + ceil_div(steps, block_panels) + c.parts * t.slices);
+              CHECK((!c.is_proved || (k <= greatest_k && c.height <= 1 << 20 && steps <= 1 << 20)));
+              CHECK((c.is_proved || k > 1 << 24));
             }
-            CHECK(c.k_panels * panel_k >= k);
-            CHECK(c.k_panels * panel_k - k < panel_k);
-            CHECK(c.block_panels >= 1);
-            CHECK(c.block_panels <= 16);
-            const std::int64_t blocks = ceil_div(c.k_panels, c.block_panels);
-            CHECK(c.height >= c.block_panels * panel_k + blocks);  // a chain of a block's, and the blocks
-            CHECK(c.is_proved == (k <= greatest_k));
-            CHECK((!c.is_proved || c.height <= greatest_height));
           }
         }
       }
@@ -298,33 +294,24 @@ TEST_CASE("cuts of products: panels, parts of them and blocks of k cover the ope
   }
 }
 
-TEST_CASE("cuts of products: large tiles where they fill the device") {
-  const auto large = [](std::int64_t m, std::int64_t n, int multiprocessors, std::int64_t batches = 1) {
-    return cut_product(product_of(m, n, 512, batches), device_of(multiprocessors)).large;
+TEST_CASE("cuts of products: small tiles, or several blocks for one, where square ones leave multiprocessors idle") {
+  const auto cut = [](std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batches = 1, int capability = 90) {
+    return cut_product(product_of(m, n, k, batches), device_of(132, capability));
   };
-  CHECK(large(4096, 4096, 132));
-  CHECK(!large(512, 512, 132));
-  CHECK(large(512, 512, 1));
-  CHECK(!large(64, 128, 1));
-  CHECK(large(64, 128, 132, 198));
-  CHECK(!large(64, 128, 132, 197));
-  for (const int multiprocessors : small_and_large) {
-    bool former = false;
-    for (std::int64_t m = 1; m <= 1 << 20; m *= 2) {
-      const bool now = large(m, 300, multiprocessors);
-      CHECK(now >= former);
-      former = now;
-    }
-    CHECK(former);
-  }
-}
-
-TEST_CASE("cuts of products: a matrix that every batch uses is packed once") {
-  plan::product_plan p = product_of(100, 100, 100, 12);
-  p.b.batch[0] = 0;
-  const product_cut c = cut_product(p, device_of(132));
-  CHECK(c.operand[0].batches == 12);
-  CHECK(c.operand[1].batches == 1);
+  CHECK(cut(4096, 4096, 512).tile == square_tiles);
+  CHECK(cut(1024, 1024, 1024).tile == square_tiles);
+  CHECK(cut(512, 512, 512).tile == small_tiles);
+  CHECK(cut(512, 512, 512).parts == 1);
+  CHECK(cut(256, 256, 256).tile == small_tiles);
+  CHECK(cut(256, 256, 256).parts == 2);
+  CHECK(cut(256, 256, 256, 1, 80).parts == 1);
+  CHECK(cut(256, 256, 256, 1, 86).tile == square_tiles);  // it has no room for the other ones
+  CHECK(cut(32, 1000, 2048).parts == 4);
+  CHECK(cut(64, 4096, 4096).tile == square_tiles);
+  CHECK(cut(64, 4096, 4096).parts == 4);
+  CHECK(cut(32, 4096, 4096).tile == small_tiles);
+  CHECK(cut(64, 64, 64, 198).tile == square_tiles);
+  CHECK(cut(64, 64, 64, 197).tile == small_tiles);
 }
 
 TEST_CASE("cuts of products: small ones, and few outputs of long sums, are dot products") {
@@ -427,8 +414,8 @@ TEST_CASE("cuts of products by residues: large products on compute capability 9.
   CHECK(!goes(2048, 2048, 2048, device_of(132, 80)));
   CHECK(!goes(2048, 2048, 2048, device_of(132, 100)));
   for (const dtype narrow : {dtype::f16, dtype::bf16}) {
-    CHECK(goes(64, 4096, 4096, device_of(132), narrow));
-    CHECK(!goes(63, 4096, 8192, device_of(132), narrow));
+    CHECK(goes(256, 4096, 4096, device_of(132), narrow));
+    CHECK(!goes(255, 4096, 8192, device_of(132), narrow));
     CHECK(!goes(1024, 1024, 1023, device_of(132), narrow));
   }
   CHECK(!goes(2048, 2048, 2048, device_of(132), dtype::f64));
@@ -452,23 +439,6 @@ TEST_CASE("cuts of products by residues: results of fewer bits take fewer moduli
       CHECK(moduli < former);
       former = moduli;
     }
-  }
-}
-
-TEST_CASE("cuts of products: warps that repair look at no more than a row's bits") {
-  for (const int multiprocessors : small_and_large) {
-    int former = 1;
-    for (std::int64_t rows = 1; rows <= huge; rows *= 4) {
-      for (const std::int64_t bytes : {4, 16, 32, 4096}) {
-        const int span = repair_span(rows, bytes, device_of(multiprocessors));
-        CHECK(span >= 1);
-        CHECK(span <= std::min<std::int64_t>(32, bytes));
-      }
-      const int span = repair_span(rows, 4096, device_of(multiprocessors));
-      CHECK(span >= former);
-      former = span;
-    }
-    CHECK(former == 32);
   }
 }
 
@@ -519,7 +489,7 @@ TEST_CASE("cuts of convolutions: every tile is some block's, or some parts'") {
             CHECK(s.whole + s.split * s.parts <= most_blocks);
             // A sum passes a block's chain, the blocks of a part, and the parts.
             const std::int64_t part = ceil_div(panels, s.whole == 0 ? s.parts : 1);
-            CHECK(s.height >= conv::panel_k * block_panels + ceil_div(part, block_panels) + s.parts);
+            CHECK(s.height >= conv::panel_k * cuda::block_panels + ceil_div(part, cuda::block_panels) + s.parts);
             CHECK((!is_proved(s, k) || part * conv::panel_k <= (1 << 23) + conv::panel_k));
             CHECK((k > 1 << 23 || is_proved(s, k)));
 
@@ -550,8 +520,8 @@ TEST_CASE("cuts of convolutions: the shape of the outputs decides the tiles, idl
   };
   CHECK(plan(512, 100352, 576, 132).tile == wide_tiles);
   CHECK(plan(16, 100352, 576, 132).tile == flat_tiles);
-  CHECK(plan(8, 16, 27, 132).tile == small_tiles);
-  CHECK(plan(64, 64, 576, 1).tile == square_tiles);
+  CHECK(plan(8, 16, 27, 132).tile == cuda::small_tiles);
+  CHECK(plan(64, 64, 576, 1).tile == cuda::square_tiles);
   // Few outputs of long sums are split, and more so on a larger device; many outputs are not.
   CHECK(plan(64, 64, 1 << 20, 132).parts > plan(64, 64, 1 << 20, 16).parts);
   CHECK(plan(64, 64, 1 << 20, 16).parts > 1);

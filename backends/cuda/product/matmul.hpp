@@ -1,4 +1,4 @@
-// Private to matmul*.cu: the operands of the exact product after packing.
+// Private to matmul*.cu and residue_*.cu: the exact product, as its kernels see it.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +17,15 @@ struct operand_source {
   const void* data;
   dtype type;
   std::int64_t rows;
-  std::int64_t row_panels;  // whole tiles
   std::int64_t k;
   std::int64_t row_stride;
   std::int64_t k_stride;
   std::int64_t batches;  // 1 when every batch uses the same matrix
   strided_axes<1> batch;
+
+  // The matrix of a batch among those that there are.
+  __host__ __device__ std::int64_t matrix_of(std::int64_t b) const { return batches == 1 ? 0 : b; }
 };
-
-// The same as binary64 panels (mma.cuh): panel (r, c) of a batch is number r * k_panels + c. Zero padding.
-struct operand_panels {
-  double* data;
-  std::int64_t row_panels;
-  std::int64_t k_panels;
-  std::int64_t batches;
-  line_bounds lines;  // per batch and row (row_panels * 64 of them)
-
-  __host__ __device__ std::int64_t padded_rows() const { return row_panels * 64; }
-  __host__ __device__ std::int64_t batch(std::int64_t b) const { return batches == 1 ? 0 : b; }
-};
-
-// Each element is looked at once, while it waits for memory.
-using lane_of_line = lane_summary<double, exact_lattice>;
-using summary = line_summary<exact_lattice>;
 
 #if defined(__CUDACC__)
 template <class T>
@@ -79,48 +65,32 @@ struct residue_lines {
 };
 
 // What is known on the device alone: whether residues (residues.hpp) decide enough to be worth it, of normally distributed sums about `scale` times the
-// mean ratios stays open; else the engine of binary64 makes the product. And how many outputs they left open: few are repaired with the operands
-// that the caller has, many, which cancel, with panels.
+// mean ratios stays open; else the engine of binary64 makes the product. And how many outputs they left open: few are repaired, and where many cancel, the
+// engine of binary64 makes all of them again.
 struct residue_choice {
   const double* ratios;  // of a, of b: the sums of residual / norm over lines; null: there are no residues
   double scale_a, scale_b;
   double most_open;
   counter* open;
-  counter few;
+  counter few;  // at most: a list has room for them
 
 #if defined(__CUDACC__)
   __device__ bool goes_by_residues() const {
     return ratios != nullptr && ratios[0] * scale_a + ratios[1] * scale_b < most_open;
   }
-  __device__ bool wants_panels() const { return !goes_by_residues() || *open > few; }
+  __device__ bool wants_binary64() const { return !goes_by_residues() || *open > few; }
 #endif
 };
 
-operand_source source_of(const plan::product_plan& p, bool second, const operand_cut& cut);
-void take_panels(operand_panels& p, const operand_source& s, carver& c);
-
-// An operand on its way into panels, and what is known of its lines.
-struct packing {
-  operand_source source;
-  operand_panels to;
-  summary* parts;  // per k-split, batch and row
-  int splits;
-};
-// Launches, for both operands at a time.
-void pack(const packing& a, const packing& b, const residue_choice& choice, const job& j);
-
 struct product {
-  operand_panels a;
-  operand_panels b;
   operand_source source_a;
   operand_source source_b;
   residue_choice choice;
   // Of a product by residues. Where an operand's terms are not side by side, the repair has a copy in which they are.
   residue_lines lines_a, lines_b;
   operand_source near_a, near_b;
-  bool near_packed;       // their lines begin at multiples of 16 bytes
-  std::int64_t* list;     // of outputs that are left, [batch][row][column], if they are few (choice); -1: done with
-  counter* left_by_near;  // how many of them are still left after the double-double tier
+  bool near_packed;    // their lines begin at multiples of 16 bytes
+  std::int64_t* list;  // of outputs that are left, [batch][row][column], if they are few (choice)
   std::int64_t m, n, k, batches;
   dtype type;      // of the output and the bias
   bool is_scaled;  // alpha a b + beta bias
@@ -129,16 +99,14 @@ struct product {
   std::int64_t bias_row, bias_col;
   void* out;
   std::int64_t out_row, out_col;
-  strided_axes<2> batch;      // of the output, of the bias
-  std::int64_t block_panels;  // panels of k per block
-  std::int64_t height;        // H above
+  strided_axes<2> batch;  // of the output, of the bias
   tier first_tier;
-  std::uint32_t* undecided;  // [batch][row][words_per_row], a bit per output
-  std::int64_t words_per_row;
 };
 
-// matmul_repair.cu: launches the double-double and exact tiers for the outputs that `undecided` marks.
-void repair(const product& p, bool by_residues, const job& j);
+// matmul_tiles.cu: the engine of binary64, with all tiers.
+void launch_tiles(const product& p, const product_cut& cut, const job& j);
+// matmul_repair.cu: the later tiers for what residues left, if it is little.
+void launch_repair(const product& p, const job& j);
 
 #if defined(__CUDACC__)
 template <class T>
@@ -153,12 +121,6 @@ struct batch_pointers {
     bias = p.bias == nullptr ? nullptr : static_cast<const T*>(p.bias) + offset[1];
   }
 };
-
-__device__ inline void load_pair(const double* from, double& x, double& y) {
-  const double2 v = *reinterpret_cast<const double2*>(from);
-  x = v.x;
-  y = v.y;
-}
 #endif
 
 // f.template operator()<T, Scaled>() for the kernels of a product: narrower formats than f32 are always scaled.

@@ -2,21 +2,7 @@
 
 #include <algorithm>
 
-#include "librepdl/plan/checked_size.hpp"
-
 namespace repdl::cuda {
-namespace {
-
-// As many as the device has room for: beyond that, their number does not matter.
-int pack_splits(const operand_cut& o, std::int64_t k, const properties& device) {
-  const auto blocks = static_cast<std::int64_t>(plan::checked_size::product(o.row_panels, o.batches).value());
-  const std::int64_t wanted = std::int64_t{device.multiprocessors} * 8;
-  return static_cast<int>(
-      std::clamp<std::int64_t>(wanted / blocks, 1, std::clamp<std::int64_t>(ceil_div(k, pack_k), 1, 64)));
-}
-
-}  // namespace
-
 // Few outputs of long sums: their tiles are hardly filled, leave most multiprocessors idle, and have panels that are
 // many times the operands (1024 k bytes for up to 64 rows and 64 columns, against 4 (m + n) k). Each becomes a dot
 // product, which all multiprocessors share. So do a matrix times one or two vectors, whose tiles would be hardly filled
@@ -37,35 +23,37 @@ bool goes_by_dots(const plan::product_plan& p, bool self_test) {
 }
 
 product_cut cut_product(const plan::product_plan& p, const properties& device) {
+  const auto tiles_of = [&](const tile_size& t) {
+    return static_cast<double>(ceil_div(p.row.count, t.rows)) * static_cast<double>(ceil_div(p.column.count, t.cols)) *
+           static_cast<double>(p.batch.count);
+  };
+  // So many blocks share a tile that every multiprocessor has two, but each of them has some steps.
+  const auto parts_of = [&](const tile_size& t, std::int64_t least_steps) {
+    constexpr int most = 4;
+    const std::int64_t steps = ceil_div(p.term.count, panel_k * t.slices);
+    int parts = 1;
+    while (device.capability >= 90 && parts < most && parts * tiles_of(t) <= device.multiprocessors &&
+           2 * parts * least_steps <= steps) {
+      parts *= 2;
+    }
+    return parts;
+  };
+  const bool by_residues = device.choice.engine == dispatch::engine_choice::residues;  // whose tiles are chosen
   product_cut c{};
-  const std::int64_t m = p.row.count;
-  const std::int64_t n = p.column.count;
-  const std::int64_t k = p.term.count;
-  const std::int64_t large_tiles =
-      ceil_div(m, large_tile_size.rows) * ceil_div(n, large_tile_size.cols) * p.batch.count;
-  c.large = 2 * large_tiles >= 3 * device.multiprocessors;
-  for (const bool second : {false, true}) {
-    operand_cut& o = c.operand[second];
-    const int tile_panels = (second ? c.tile().cols : c.tile().rows) / panel_rows;
-    o.batches = (second ? p.b : p.a).is_shared(p.batch) ? 1 : p.batch.count;
-    o.row_panels = round_up(ceil_div(second ? n : m, panel_rows), tile_panels);
-    o.splits = pack_splits(o, k, device);
-  }
-  c.k_panels = ceil_div(k, panel_k);
-  // Blocks of k of about 256: the height grows by the number of blocks, the sums of the blocks cost shared memory
-  // traffic.
-  const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(c.k_panels, 16));
-  c.block_panels = std::max<std::int64_t>(1, ceil_div(c.k_panels, blocks));
-  c.height = c.block_panels * panel_k + blocks;
-  c.is_proved = k <= greatest_k && c.height <= greatest_height;
+  const tile_size& square = tile_sizes[square_tiles];
+  const int parts = parts_of(square, 32);
+  const bool is_wide = std::min(p.row.count, p.column.count) > tile_sizes[small_tiles].rows;
+  c.tile = is_wide && parts * tiles_of(square) >= 1.5 * device.multiprocessors ? square_tiles : small_tiles;
+  if (device.choice.tile >= 0 && !by_residues) c.tile = device.choice.tile;
+  if (tile_sizes[c.tile].shared_bytes > shared_limit(device)) c.tile = square_tiles;
+  const tile_size& t = tile_sizes[c.tile];
+  c.steps = ceil_div(p.term.count, panel_k * t.slices);
+  c.parts = c.tile == square_tiles ? parts : parts_of(t, 2);
+  if (device.choice.split && !by_residues) c.parts = device.capability >= 90 ? 2 : 1;
+  const std::int64_t steps = ceil_div(c.steps, c.parts);  // of a part
+  c.height = panel_k * std::min<std::int64_t>(steps, block_panels) + ceil_div(steps, block_panels) + c.parts * t.slices;
+  c.is_proved = p.term.count <= greatest_k && steps <= greatest_steps;
   return c;
-}
-
-// Enough visits for every warp of the device, of as many bytes as that leaves.
-int repair_span(std::int64_t rows, std::int64_t bytes_per_row, const properties& device) {
-  const std::int64_t visits = std::int64_t{device.multiprocessors} * 8 * repair_warps * 4;
-  return static_cast<int>(
-      std::clamp<std::int64_t>(rows * bytes_per_row / visits, 1, std::min<std::int64_t>(32, bytes_per_row)));
 }
 
 }  // namespace repdl::cuda

@@ -1,5 +1,4 @@
-// How the exact matrix product (matmul.cu) is cut: whether it is one, the tiles of its outputs, the blocks of k, and how the operands
-// are packed.
+// How the exact matrix product in binary64 (matmul_tiles.cu) is cut: whether it is one, the tiles of its outputs, and the parts of its terms.
 #pragma once
 
 #include <cstdint>
@@ -9,45 +8,32 @@
 
 namespace repdl::cuda {
 
-// Packed operands lie in panels of so many rows by so many terms.
-inline constexpr int panel_rows = 64;
-inline constexpr int panel_k = 16;
-inline constexpr int panel_size = panel_rows * panel_k;
-inline constexpr int pack_k = 64;  // terms of a step of a block that packs
+inline constexpr int panel_k = 16;       // terms that a warp multiplies between two barriers
+inline constexpr int block_panels = 16;  // whose sums are added up before they meet the others'
 
-// Where the bound of the binary64 tier is proved (matmul.cu).
+// Where the bound of the binary64 tier is proved (matmul_tiles.cu).
 inline constexpr std::int64_t greatest_k = std::int64_t{1} << 26;
-inline constexpr std::int64_t greatest_height = std::int64_t{1} << 20;
+inline constexpr std::int64_t greatest_steps =
+    std::int64_t{1} << 20;  // of a part: 2^22 terms of a lane, 4 in a step (line_summary.cuh), and H <= 2^20
 
-// Outputs of a block.
+// Tiles of outputs, in how many slices a block's warps share the terms, and the shared memory that it needs, at least.
+enum product_tile { square_tiles, small_tiles, product_tile_count };
 struct tile_size {
-  int rows, cols;
+  int rows, cols, slices;
+  std::int64_t shared_bytes;
 };
-inline constexpr tile_size large_tile_size{64, 128};
-inline constexpr tile_size small_tile_size{64, 64};
+inline constexpr tile_size tile_sizes[product_tile_count] = {{64, 64, 1, 73 << 10}, {32, 32, 4, 110 << 10}};
 
 // Whether the outputs are computed as dot products.
 bool goes_by_dots(const plan::product_plan& p, bool self_test);
 
-struct operand_cut {
-  std::int64_t batches;     // 1 when every batch uses the same matrix
-  std::int64_t row_panels;  // whole tiles
-  int splits;               // of k, packed by a block each
-};
 struct product_cut {
-  bool large;  // tiles
-  operand_cut operand[2];
-  std::int64_t k_panels;
-  std::int64_t block_panels;  // panels of k whose sums are added up before they meet the others'
-  std::int64_t height;        // H of the bound
-  bool is_proved;             // the bound
-
-  constexpr tile_size tile() const { return large ? large_tile_size : small_tile_size; }
+  int tile;
+  int parts;            // blocks that share a tile, each with some of the terms
+  std::int64_t steps;   // of panel_k terms in each slice, of all parts
+  std::int64_t height;  // H of the bound
+  bool is_proved;       // the bound
 };
 product_cut cut_product(const plan::product_plan& p, const properties& device);
-
-inline constexpr int repair_warps = 8;  // of a block of the repairing kernel
-// Bytes of the bitmap of undecided outputs that one of them looks at together.
-int repair_span(std::int64_t rows, std::int64_t bytes_per_row, const properties& device);
 
 }  // namespace repdl::cuda

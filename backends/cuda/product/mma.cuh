@@ -1,4 +1,4 @@
-// The fp64 matrix instruction and the layout of its operands in shared memory.
+// The fp64 matrix instruction.
 //
 // Documented: operands and result are binary64, rounding is .rn. Not documented: the order of the additions and the
 // width between them. What matmul.cu assumes, for any evaluation order:
@@ -13,16 +13,15 @@
 
 #include <cstdint>
 
-#include "backends/cuda/product/matmul_cut.hpp"
-
 namespace repdl::cuda {
 
-// d (16 x 8) += a (16 x 16) b (16 x 8), one warp. With g = lane / 4, t = lane % 4:
+// d (16 x 8) += a (16 x K) b (K x 8), K = 8 or 16, one warp. With g = lane / 4, t = lane % 4:
 //   a[2 j + h] = A(g + 8 h, 4 j + t)     b[j] = B(4 j + t, g)     d[2 h + i] = D(g + 8 h, 2 t + i)
-__device__ inline void multiply_add(double (&d)[4], const double (&a)[8], const double (&b)[4]) {
+template <int Fours>
+__device__ void multiply_add(double (&d)[4], const double (&a)[2 * Fours], const double (&b)[Fours]) {
 #if __CUDA_ARCH__ >= 900
 #pragma unroll
-  for (int j = 0; j < 4; j += 2) {
+  for (int j = 0; j < Fours; j += 2) {
     asm volatile(
         "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rn {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"
@@ -31,7 +30,7 @@ __device__ inline void multiply_add(double (&d)[4], const double (&a)[8], const 
   }
 #else
 #pragma unroll
-  for (int j = 0; j < 4; ++j) {
+  for (int j = 0; j < Fours; ++j) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rn {%0, %1}, {%2}, {%3}, {%0, %1};"
@@ -40,17 +39,6 @@ __device__ inline void multiply_add(double (&d)[4], const double (&a)[8], const 
     }
   }
 #endif
-}
-
-// Operands are packed in panels of 64 rows x 16 k of binary64 numbers, 8 KiB each, as they will lie in shared memory:
-// in the order in which lanes read them, two numbers (16 bytes) at a time, into neighbouring registers. A warp's reads
-// are then contiguous: no bank conflicts, no moves.
-//   a: [16 rows][j][lane][h]          b: [8 rows][j / 2][lane][j % 2]          (rows of b are columns of the product)
-__host__ __device__ constexpr int place_a(int row, int k) {
-  return row / 16 * 256 + k / 4 * 64 + (row % 8 * 4 + k % 4) * 2 + row / 8 % 2;
-}
-__host__ __device__ constexpr int place_b(int row, int k) {
-  return row / 8 * 128 + k / 8 * 64 + (row % 8 * 4 + k % 4) * 2 + k / 4 % 2;
 }
 
 }  // namespace repdl::cuda

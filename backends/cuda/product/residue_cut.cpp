@@ -37,7 +37,7 @@ bool goes_by_residues(const plan::product_plan& p, const properties& device) {
   // What every output costs beside its terms, and a launch, asks for long sums and many of them.
   const bool is_narrow = p.out.type != dtype::f32;
   const double least_work = is_narrow ? 0x1p30 : 0x1p31;
-  const std::int64_t least_lines = is_narrow ? 64 : 256;
+  constexpr std::int64_t least_lines = 256;
   const double work = static_cast<double>(p.row.count) * static_cast<double>(p.column.count) *
                       static_cast<double>(p.term.count) * static_cast<double>(p.batch.count);
   return work >= least_work && p.row.count >= least_lines && p.column.count >= least_lines && p.term.count >= 512;

@@ -161,7 +161,6 @@ struct finisher {
   T* const out;                       // likewise
   const bool is_plain;
   const bool in_pairs;  // a row's outputs can be written two at a time
-  int decided = 0;
 
   __device__ finisher(const residue_product& r, std::int64_t b)
       : g(r),
@@ -205,7 +204,6 @@ struct finisher {
         if ((done >> i & 1) != 0) at[(i / 2 % 2 * 8) * g.p.out_row + (i / 4 * 8 + i % 2) * g.p.out_col] = low[i];
       }
     }
-    decided += __popc(done);
     return inside & ~done;
   }
   // With what is known of these very lines. False: undecided.
@@ -235,10 +233,9 @@ struct finisher {
     const num::decided_value<T> result = num::certify<T>(s, e);
     if (!result.decided || !(sum.error < num::infinity)) return false;
     out[row * p.out_row + col * p.out_col] = result.value;
-    ++decided;
     return true;
   }
-  // Marks and lists a warp's outputs for the repair: those of the lane's bits, whose places `place_of` says.
+  // Lists a warp's outputs for the repair: those of the lane's bits, whose places `place_of` says.
   template <class F>
   __device__ void leave(std::uint64_t left, const F& place_of) {
     const product& p = g.p;
@@ -260,7 +257,6 @@ struct finisher {
       place_of(__ffsll(static_cast<long long>(left)) - 1, row, col);
       row += batch * p.m + g.rows.first;
       col += g.columns.first;
-      atomicOr(p.undecided + row * p.words_per_row + (col >> 5), 1u << (col & 31));
       if (place < p.choice.few) p.list[place] = row * p.n + col;
     }
   }
@@ -268,7 +264,7 @@ struct finisher {
 
 // T: of the output. Blocks: of a cluster. Paired: they have neighbouring tiles of rows; else they share a tile.
 template <class T, int Blocks, bool Paired>
-__device__ void multiply_tiles(const residue_product& g, counter* counters) {
+__device__ void multiply_tiles(const residue_product& g) {
   extern __shared__ __align__(1024) unsigned char raw[];
   auto& shared = *reinterpret_cast<shared_layout*>(raw + (1024 - shared_address(raw) % 1024) % 1024);
   constexpr int sharing = Paired ? 1 : Blocks;  // of a tile
@@ -346,7 +342,6 @@ __device__ void multiply_tiles(const residue_product& g, counter* counters) {
     };
     int slot = 0;
     unsigned phase = 0;
-    int decided = 0;
     for (int unit = first_unit; unit < units; unit += step) {
       int sum[lane_outputs];
       std::uint64_t fraction[lane_outputs];
@@ -489,10 +484,7 @@ __device__ void multiply_tiles(const residue_product& g, counter* counters) {
         row = row0 + row_of(i);
         col = col0 + col_of(i);
       });
-      decided += f.decided;
     }
-    decided = __reduce_add_sync(full_warp, decided);
-    if (lane_of_thread() == 0) count_elements(counters, tier::binary64, decided);
   }
   if (sharing > 1 && tid >= workers) meet_cluster();
   // No block ends while another one reads its memory, or copies into it.
@@ -505,16 +497,16 @@ __device__ void multiply_tiles(const residue_product& g, counter* counters) {
 #else
 
 template <class T, int Blocks, bool Paired>
-__device__ void multiply_tiles(const residue_product&, counter*) {}
+__device__ void multiply_tiles(const residue_product&) {}
 
 #endif
 
 // A cluster has one tile where its blocks share it.
 template <class T, int Blocks, bool Paired>
 __global__ void __cluster_dims__(Blocks, 1, 1) __launch_bounds__(threads, 1)
-    residue_kernel(const __grid_constant__ residue_product g, counter* counters) {
+    residue_kernel(const __grid_constant__ residue_product g) {
   wait_for_former();
-  if (g.p.choice.goes_by_residues()) multiply_tiles<T, Blocks, Paired>(g, counters);
+  if (g.p.choice.goes_by_residues()) multiply_tiles<T, Blocks, Paired>(g);
 }
 
 }  // namespace
@@ -527,8 +519,7 @@ void launch_residues(const residue_product& g, const residue_cut& cut, const job
         Blocks > 1 && !Paired ? clusters : std::max<std::int64_t>(1, j.device.multiprocessors / Blocks);
     ops::for_each_format<ops::NARROW>([&]<class T>() {
       if (dtype_of<T> != g.p.type) return;
-      launch_next<residue_kernel<T, Blocks, Paired>>(j, std::min(clusters, most) * Blocks, threads, shared_bytes, g,
-                                                     j.counters);
+      launch_next<residue_kernel<T, Blocks, Paired>>(j, std::min(clusters, most) * Blocks, threads, shared_bytes, g);
     });
   };
   if (cut.shared == 4) {
