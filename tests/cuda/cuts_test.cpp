@@ -489,7 +489,7 @@ TEST_CASE("cuts of convolutions: every tile is some block's, or some parts'") {
             CHECK(s.whole + s.split * s.parts <= most_blocks);
             // A sum passes a block's chain, the blocks of a part, and the parts.
             const std::int64_t part = ceil_div(panels, s.whole == 0 ? s.parts : 1);
-            CHECK(s.height >= conv::panel_k * cuda::block_panels + ceil_div(part, cuda::block_panels) + s.parts);
+            CHECK(s.height >= conv::panel_k * conv::block_panels + ceil_div(part, conv::block_panels) + s.parts);
             CHECK((!is_proved(s, k) || part * conv::panel_k <= (1 << 23) + conv::panel_k));
             CHECK((k > 1 << 23 || is_proved(s, k)));
 
@@ -520,8 +520,8 @@ TEST_CASE("cuts of convolutions: the shape of the outputs decides the tiles, idl
   };
   CHECK(plan(512, 100352, 576, 132).tile == wide_tiles);
   CHECK(plan(16, 100352, 576, 132).tile == flat_tiles);
-  CHECK(plan(8, 16, 27, 132).tile == cuda::small_tiles);
-  CHECK(plan(64, 64, 576, 1).tile == cuda::square_tiles);
+  CHECK(plan(8, 16, 27, 132).tile == conv::small_tiles);
+  CHECK(plan(64, 64, 576, 1).tile == conv::square_tiles);
   // Few outputs of long sums are split, and more so on a larger device; many outputs are not.
   CHECK(plan(64, 64, 1 << 20, 132).parts > plan(64, 64, 1 << 20, 16).parts);
   CHECK(plan(64, 64, 1 << 20, 16).parts > 1);
