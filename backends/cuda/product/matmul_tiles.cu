@@ -252,6 +252,11 @@ __device__ inline double squares_of(const operand_source& s, std::int64_t batch,
   return sum;
 }
 
+__device__ inline void load_pair(const double* from, double& x, double& y) {
+  const double2 v = *reinterpret_cast<const double2*>(from);
+  x = v.x;
+  y = v.y;
+}
 template <int Count, class F>
 __device__ void for_constants(const F& f) {
   [&]<int... N>(std::integer_sequence<int, N...>) { (f.template operator()<N>(), ...); }
@@ -281,9 +286,9 @@ struct place_of_pair {
   __device__ int col(int n) const { return col0 + n / 2 % T::n_tiles * 8; }
 };
 
-// The double-double tier for a tile: pairs n, n + step, ... of each thread, dense_pairs of them. Returns how many outputs that were marked it
-// decided; they are not marked any more. By all threads of a block, as it synchronises them.
-constexpr int dense_pairs = 4;
+// The double-double tier for a tile: squares of two rows and two columns, two of each thread: pairs 2 n and 2 n + 1, and those of n + step. Returns how many outputs
+// that were marked it decided; they are not marked any more. By all threads of a block, as it synchronises them.
+constexpr int dense_squares = 2;
 template <class T, class Format, bool Scaled>
 __device__ int add_up_densely(const product& p, const tiling& how, tile_memory<T>& shared,
                               const batch_pointers<Format>& at, const place_of_pair<T>& place, int n, int step) {
@@ -298,13 +303,14 @@ __device__ int add_up_densely(const product& p, const tiling& how, tile_memory<T
 #pragma unroll
     for (int q = 0; q < T::quads; ++q) copier[q] = copier_at<T, Format>(p, how, shared, 0, slice, first_line(q), t);
   }
-  dot_sum sum[dense_pairs][2];
-  int of_a[dense_pairs];  // where their lines lie in a panel
-  int of_b[dense_pairs];
+  constexpr int squares = T::pairs / 2;
+  dot_sum sum[dense_squares][2][2];  // row, column
+  int of_a[dense_squares];           // where their lines lie in a panel
+  int of_b[dense_squares];
 #pragma unroll
-  for (int u = 0; u < dense_pairs; ++u) {
-    const int pair = min(n + u * step, T::pairs - 1);
-    of_a[u] = place.row(pair) / 2 * pair_pitch + place.row(pair) % 2;
+  for (int u = 0; u < dense_squares; ++u) {
+    const int pair = 2 * min(n + u * step, squares - 1);
+    of_a[u] = place.row(pair) / 2 * pair_pitch;
     of_b[u] = (T::rows + place.col(pair)) * (pair_pitch / 2);
   }
   for (std::int64_t i = 0; i < how.steps; ++i) {
@@ -328,33 +334,46 @@ __device__ int add_up_densely(const product& p, const tiling& how, tile_memory<T
     for (int quad = 0; quad < 4 * T::slices; ++quad) {  // four terms
       const double* const panel = shared.panels[0][quad / 4][0] + 2 * (quad % 4);
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
+      for (int j = 0; j < 4; j += 2) {
 #pragma unroll
-        for (int u = 0; u < dense_pairs; ++u) {
-          const double a = panel[of_a[u] + 8 * j];
-          const double* const b = panel + of_b[u] + j / 2 * 8 + j % 2;
-          sum[u][0].add(a * b[0]);
-          sum[u][1].add(a * b[4 * (pair_pitch / 2)]);
+        for (int u = 0; u < dense_squares; ++u) {
+          double a[2][2];  // term, row
+          double b[2][2];  // column, term
+#pragma unroll
+          for (int x = 0; x < 2; ++x) {
+            load_pair(panel + of_a[u] + 8 * (j + x), a[x][0], a[x][1]);
+            load_pair(panel + of_b[u] + 4 * x * (pair_pitch / 2) + 4 * j, b[x][0], b[x][1]);
+          }
+#pragma unroll
+          for (int x = 0; x < 2; ++x) {
+#pragma unroll
+            for (int r = 0; r < 2; ++r) {
+#pragma unroll
+              for (int c = 0; c < 2; ++c) sum[u][r][c].add(a[x][r] * b[c][x]);
+            }
+          }
         }
       }
     }
   }
   int decided = 0;
 #pragma unroll
-  for (int u = 0; u < 2 * dense_pairs; ++u) {
-    if (n + u / 2 * step >= T::pairs) continue;
-    const int r = place.row(n + u / 2 * step);
-    const int c = place.col(n + u / 2 * step) + u % 2 * 4;
-    const int output = r * T::cols + c;
-    if ((shared.marks[output / 32] >> output % 32 & 1) == 0) continue;
+  for (int u = 0; u < 4 * dense_squares; ++u) {
+    const int square = n + u / 4 * step;
+    if (square >= squares) continue;
+    const int r = place.row(2 * square + u / 2 % 2);
+    const int c = place.col(2 * square) + u % 2 * 4;
     const std::int64_t row = shared.row0 + r;
     const std::int64_t col = shared.col0 + c;
-    const num::decided_value<Format> result = sum[u / 2][u % 2].template finish<Format, Scaled>(
+    if (row >= p.m || col >= p.n) continue;
+    const num::decided_value<Format> result = sum[u / 4][u / 2 % 2][u % 2].template finish<Format, Scaled>(
         p, shared.norm[r] * shared.norm[T::rows + c], shared.lsb[r] + shared.lsb[T::rows + c], p.k + 1,
         bias_of(p, at, row, col));
     if (!result.decided) continue;
+    const int output = r * T::cols + c;
+    const unsigned mark = 1u << output % 32;
+    if ((atomicAnd(&shared.marks[output / 32], ~mark) & mark) == 0) continue;
     at.out[row * p.out_row + col * p.out_col] = result.value;
-    atomicAnd(&shared.marks[output / 32], ~(1u << output % 32));
     ++decided;
   }
   return decided;
@@ -449,11 +468,6 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
     };
     const int of_a = (warp_row / 2 + place_a(lane / 4)) * pair_pitch + 2 * t;
     const int of_b = (T::rows + warp_col + place_b(lane / 4)) * (pair_pitch / 2) + 2 * t;
-    const auto load_pair = [](const double* from, double& x, double& y) {
-      const double2 v = *reinterpret_cast<const double2*>(from);
-      x = v.x;
-      y = v.y;
-    };
     int place = 0;
     int in_block = 0;
     for (int i = 0; i < steps; ++i) {
@@ -608,7 +622,7 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
   std::int64_t near = 0;
   std::int64_t exact = 0;
   if (is_dense) {
-    for (int n = 0; n < T::pairs; n += 2 * sharing * dense_pairs) {
+    for (int n = 0; n < T::pairs / 2; n += 2 * sharing * dense_squares) {
       near += add_up_densely<T, Format, Scaled>(p, how, shared, at, place, first_pair + n, 2 * sharing);
     }
     near = __reduce_add_sync(full_warp, static_cast<int>(near));
