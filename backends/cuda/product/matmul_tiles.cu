@@ -184,18 +184,8 @@ class quad_copier {
   lane_of_line seen_[4];
 };
 
-// Barriers of a panel's place: it is full, and it may be filled again. All threads of a block meet there, but only those wait that have to.
-template <class T>
-struct place_barriers {
-  static __device__ void sync(int id) {
-    asm volatile("barrier.sync.aligned %0, %1;" ::"r"(id), "n"(T::threads) : "memory");
-  }
-  static __device__ void arrive(int id) {
-    asm volatile("barrier.arrive.aligned %0, %1;" ::"r"(id), "n"(T::threads) : "memory");
-  }
-  static __device__ int full(int place) { return 1 + place; }
-  static __device__ int empty(int place) { return 1 + T::stages + place; }
-};
+// All warps of a block meet, those that copy and those that multiply each at places of their own.
+__device__ inline void meet_block() { asm volatile("barrier.sync 0;" ::: "memory"); }
 
 struct tiling {
   reach a, b;
@@ -410,7 +400,6 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
   const std::int64_t first_step = how.steps * part >> how.log2_parts;
   const int steps = static_cast<int>((how.steps * (part + 1) >> how.log2_parts) - first_step);
 
-  using barriers = place_barriers<T>;
   if (copies) {
     const auto first_line = [&](int n) { return (n * T::slice_threads + in_slice) / 4 * 4; };
     copier_of<T, Format> copier[T::quads];
@@ -423,14 +412,13 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
     const auto copy_all = [&]<bool OfA>() {  // whether the warp's lines are a's; the first of two quads is a's
       int place = 0;
       const auto copy = [&]<int Place>(int i) {
-        if (i >= T::stages) barriers::sync(barriers::empty(place));
         for_constants<T::quads>([&]<int N>() {
           double v[4][4];
           copier[N].template convert<Place>(v);
           if (i + T::ahead < steps) copier[N].template load<Place>();
           copier[N].template store<T::quads == 2 ? N == 0 : OfA>(v, t, shared.panels[place][slice][first_line(N) / 2]);
         });
-        barriers::arrive(barriers::full(place));
+        meet_block();  // the panel is there, and the one before the former is done with
         place ^= 1;
       };
       for (int i = 0; i < steps; i += T::ahead) {
@@ -471,7 +459,7 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
     int place = 0;
     int in_block = 0;
     for (int i = 0; i < steps; ++i) {
-      barriers::sync(barriers::full(place));
+      meet_block();
       const double* const panel = shared.panels[place][slice][0];
 #pragma unroll
       for (int j = 0; j < 2; ++j) {  // eight terms
@@ -489,7 +477,6 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
           for (int n = 0; n < T::n_tiles; ++n) multiply_add(sum[m][n], a, b[n]);
         }
       }
-      if (i + T::stages < steps) barriers::arrive(barriers::empty(place));
       place ^= 1;
       if (++in_block == block_panels) {
         in_block = 0;
