@@ -34,9 +34,8 @@ bool goes_by_residues(const plan::product_plan& p, const properties& device) {
   if (p.term.count < 1 || p.term.count > greatest_residue_k || device.choice.wide) return false;
   if (device.choice.engine == dispatch::engine_choice::residues) return true;
   if (device.choice.engine != dispatch::engine_choice::any) return false;
-  // What every output costs beside its terms, and a launch, asks for long sums and many of them.
-  const bool is_narrow = p.out.type != dtype::f32;
-  const double least_work = is_narrow ? 0x1p30 : 0x1p31;
+  // What every output costs beside its terms, and launches, ask for long sums and many of them.
+  constexpr double least_work = 0x1p31;
   constexpr std::int64_t least_lines = 256;
   const double work = static_cast<double>(p.row.count) * static_cast<double>(p.column.count) *
                       static_cast<double>(p.term.count) * static_cast<double>(p.batch.count);
