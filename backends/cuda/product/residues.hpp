@@ -1,9 +1,9 @@
 // A matrix product by residues (librepdl/num/residues.hpp), on the matrix units for 8-bit integers of compute capability 9.0: what its launches share.
 //
 // Launches: squares of all lines' norms; planes of residues, one of each modulus, and the squares of what was rounded away, both operands at a
-// time; the product, with the rounding test; a repair of the outputs that it leaves marked. Where the data have exponents too far apart, so that
-// too much is rounded away, the product leaves everything to the engine of binary64 (matmul.cu), whose launches are there, too, and end at
-// once where it does not (residue_choice).
+// time; the product, with the rounding test; a repair of the outputs that it leaves and lists. Where the data have exponents too far apart, so that
+// too much is rounded away, or so much cancels that the list is too short, the engine of binary64 (matmul_tiles.cu) does everything: its launch is there, too,
+// and ends at once where it has nothing to do (residue_choice).
 #pragma once
 
 #include <cstdint>
