@@ -15,23 +15,10 @@
 
 namespace repdl::cuda {
 
-// The greatest power of two: the least of lsb_exponent. For an engine that looks at each element once, on its way
-// through memory: integers of different sizes (1, 2, 3, 1000) stay integers.
-struct exact_lattice {
-  int least = num::no_lsb;
-
-  __device__ void add(float x) { least = min(least, num::lsb_exponent(x)); }
-  __device__ void merge(exact_lattice other) { least = min(least, other.least); }
-  __device__ exact_lattice of_lane(int distance) const { return {__shfl_xor_sync(full_warp, least, distance)}; }
-  __device__ bool has_zeros_only() const { return least == num::no_lsb; }
-  __device__ int lsb() const { return least; }
-};
-
-// A lower bound of that, in two instructions an element, for an engine whose main loop has no more to spare: the least
-// nonzero magnitude (as the pattern without its sign, times two, minus 1: zeros come out greatest), and the OR of the
-// patterns. A number with exponent field e is a multiple of 2^(max(e, 1) - 150 + z), z the trailing zeros that all
-// significands have. It is exact where the smallest number needs all of the common bits; 1, 2, 3, 1000 come out as
-// multiples of 2^-6.
+// A lower bound of the greatest power of two that all elements are multiples of, in two instructions an element, for engines that have no more to spare: the least
+// nonzero magnitude (as the pattern without its sign, times two, minus 1: zeros come out greatest), and the OR of the patterns. A number with exponent field e is a
+// multiple of 2^(max(e, 1) - 150 + z), z the trailing zeros that all significands have. It is exact where the smallest number needs all of the common bits; 1, 2, 3,
+// 1000 come out as multiples of 2^-6.
 struct common_lattice {
   unsigned least = 0xffffffffu;
   unsigned bits = 0;

@@ -3,11 +3,9 @@
 #include <algorithm>
 
 namespace repdl::cuda {
-// Few outputs of long sums: their tiles are hardly filled, leave most multiprocessors idle, and have panels that are
-// many times the operands (1024 k bytes for up to 64 rows and 64 columns, against 4 (m + n) k). Each becomes a dot
-// product, which all multiprocessors share. So do a matrix times one or two vectors, whose tiles would be hardly filled
-// however many there are, and the outputs of small products, which are less work than the launches that pack, multiply
-// and repair.
+// Few outputs of long sums: their tiles are hardly filled and leave most multiprocessors idle. Each becomes a dot product, which all multiprocessors share. So do a
+// matrix times one or two vectors, whose tiles would be hardly filled however many there are, and the outputs of small products. (The numbers are from when a
+// product was five launches, and not measured since.)
 bool goes_by_dots(const plan::product_plan& p, bool self_test) {
   if (p.out.type == dtype::f64) return true;
   constexpr std::int64_t long_sum = 8192;
@@ -27,7 +25,8 @@ product_cut cut_product(const plan::product_plan& p, const properties& device) {
     return static_cast<double>(ceil_div(p.row.count, t.rows)) * static_cast<double>(ceil_div(p.column.count, t.cols)) *
            static_cast<double>(p.batch.count);
   };
-  // So many blocks share a tile that every multiprocessor has two, but each of them has some steps.
+  // So many blocks share a tile that every multiprocessor has two, but each of them has some steps. These numbers, and which tile is taken, are matters of speed
+  // alone.
   const auto parts_of = [&](const tile_size& t, std::int64_t least_steps) {
     constexpr int most = 4;
     const std::int64_t steps = ceil_div(p.term.count, panel_k * t.slices);

@@ -29,7 +29,7 @@ namespace {
 // WarpsM x WarpsN warps multiply, or Slices times as many, which have every Slices-th panel; as many copy.
 template <int WarpsM, int WarpsN, int Slices, int MTiles, int NTiles>
 struct tile_shape {
-  static constexpr int stages = 2;  // panels in shared memory
+  static constexpr int stages = 2;  // panels in shared memory: one is filled while the other is read
   static constexpr int warps_n = WarpsN;
   static constexpr int slices = Slices;
   static constexpr int m_tiles = MTiles;  // of 16 rows, of a warp
@@ -494,7 +494,8 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
 #pragma unroll
       for (int s = 0; s < T::slices; ++s) x.merge(there.parts[s][i]);
     }
-    // Of squares that binary32 has not: the norm is negative for now.
+    // What lanes add for lost bits, less than 2^22 2^-149 each (line_summary.cuh), is nothing beside sums from 2^-90 on. Below, and where squares overflow, -1
+    // stands for the norm, until a warp has it from squares in binary64.
     const bool known = x.squares == 0 || (x.squares >= 0x1p-90 && x.squares < num::infinity);
     shared.norm[i] = known ? num::sqrt(x.squares) : -1.0;
     shared.lsb[i] = x.lattice.lsb();
@@ -604,7 +605,7 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
   decided = __reduce_add_sync(full_warp, decided);
   if (lane == 0) count_elements(counters, tier::binary64, decided);
   if (shared.open == 0) return;
-  // Where many are open, all of the tile's outputs are added up in double-double together.
+  // Where many are open, all of the tile's outputs are added up in double-double together. (A 16th: a matter of speed alone.)
   const bool is_dense = shared.open > T::rows * T::cols / 16 && p.first_tier <= tier::double_double;
   std::int64_t near = 0;
   std::int64_t exact = 0;
