@@ -287,6 +287,28 @@ std::vector<group> by_tiles(dtype type) {
   return all;
 }
 
+// Products in binary64 where one operand has few lines: as many as each kernel is for, on either side.
+std::vector<group> by_thin_tiles(dtype type) {
+  std::vector<group> all;
+  for (const std::int64_t few : {5, 9, 32}) {
+    for (const bool split : {false, true}) {
+      const operand matrix{{147, 2504}, layout::contiguous, type};
+      const operand thin{{few, 2504}, layout::contiguous, type};
+      test_call c{op_id::matmul, {thin, matrix, {{147}, layout::contiguous, type}}};
+      if (few == 9) c.in = {matrix, thin};
+      c.attrs = {{"transpose_b", "true"}};
+      c.choice.engine = dispatch::engine_choice::binary64;
+      c.choice.tile = 2;
+      c.choice.split = split;
+      all.push_back(from_every_tier(c));
+      if (type != dtype::f32) continue;
+      c.attrs.push_back({"alpha", "0.3"});
+      all.push_back({c});
+    }
+  }
+  return all;
+}
+
 std::vector<group> matmul_calls(dtype type) {
   const auto spread = [&](const sizes& shape) { return operand{shape, layout::spread, type}; };
   const test_call batches{op_id::matmul, {spread({3, 2, 5, 37}), spread({3, 1, 37, 7}), spread({2, 5, 7})}};
@@ -311,6 +333,7 @@ std::vector<group> matmul_calls(dtype type) {
   }
   if (type != dtype::f64) {
     for (const group& g : by_tiles(type)) all.push_back(g);
+    for (const group& g : by_thin_tiles(type)) all.push_back(g);
     for (const group& g : by_residues(type)) all.push_back(g);
   }
   if (type == dtype::f32) {

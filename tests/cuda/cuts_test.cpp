@@ -310,8 +310,82 @@ TEST_CASE("cuts of products: small tiles, or several blocks for one, where squar
   CHECK(cut(64, 4096, 4096).tile == square_tiles);
   CHECK(cut(64, 4096, 4096).parts == 4);
   CHECK(cut(32, 4096, 4096).tile == small_tiles);
+  plan::product_plan narrow = product_of(64, 4096, 4096);
+  narrow.a.type = narrow.b.type = narrow.out.type = dtype::bf16;
+  CHECK(cut_product(narrow, device_of(132)).tile == square_tiles);
+  CHECK(cut_product(narrow, device_of(132)).parts == 2);
   CHECK(cut(64, 64, 64, 198).tile == square_tiles);
   CHECK(cut(64, 64, 64, 197).tile == small_tiles);
+}
+
+// Both operands lie along their terms.
+plan::product_plan linear_of(std::int64_t m, std::int64_t n, std::int64_t k, dtype type) {
+  plan::product_plan p = product_of(m, n, k, 7);
+  p.a.batch = {m * k};
+  p.b.batch = {n * k};
+  p.a.outer[0] = p.b.outer[0] = k;
+  p.a.inner[0] = p.b.inner[0] = 1;
+  p.a.type = p.b.type = p.out.type = type;
+  return p;
+}
+
+TEST_CASE("cuts of products: thin tiles, where an operand has few lines and both lie along their terms") {
+  const auto is_thin = [](const plan::product_plan& p, const properties& device = device_of(132)) {
+    return cut_product(p, device).tile == thin_tiles;
+  };
+  for (const dtype type : {dtype::f32, dtype::f16, dtype::bf16}) {
+    CHECK(is_thin(linear_of(1, 4096, 4096, type)));
+    CHECK(is_thin(linear_of(32, 4096, 4096, type)));
+    CHECK(is_thin(linear_of(4096, 32, 4096, type)));
+    CHECK(cut_product(linear_of(32, 4096, 4096, type), device_of(132)).swapped);
+    CHECK(!cut_product(linear_of(4096, 32, 4096, type), device_of(132)).swapped);
+    CHECK(!is_thin(linear_of(33, 4096, 4096, type)));
+    CHECK(!is_thin(linear_of(8, 4096, 248, type)));                       // short sums
+    CHECK(!is_thin(linear_of(8, 4096, 4094, type)));                      // not a multiple of 16 bytes
+    CHECK(!is_thin(linear_of(8, 4096, 4096, type), device_of(132, 80)));  // no room
+    plan::product_plan p = linear_of(8, 4096, 4096, type);
+    p.b.outer[0] = 4098;
+    CHECK(!is_thin(p));
+    p = linear_of(8, 4096, 4096, type);
+    p.b.data = address(1, 8);
+    CHECK(!is_thin(p));
+    p = linear_of(8, 4096, 4096, type);
+    std::swap(p.b.inner, p.b.outer);
+    CHECK(!is_thin(p));
+    p = linear_of(8, 4096, 4096, type);
+    p.a.inner[0] = 2;
+    CHECK(!is_thin(p));
+    p = linear_of(8, 4096, 4096, type);
+    p.a.batch[0] = 2;
+    CHECK(!is_thin(p));
+    for (const std::int64_t few : {1, 8, 9, 16, 17, 32}) {
+      for (const std::int64_t many : {33, 1000, 100000}) {
+        for (const std::int64_t k : {256, 2000, 100000}) {
+          for (const bool split : {false, true}) {
+            const product_cut c = cut_product(linear_of(few, many, k, type), device_of(132, 90, {.split = split}));
+            const std::int64_t step = thin_step_terms(size_of(type), few);
+            CAPTURE(few);
+            CAPTURE(many);
+            CAPTURE(k);
+            CHECK(c.tile == thin_tiles);
+            CHECK(c.steps * step >= k);
+            CHECK(c.steps * step - k < step);
+            CHECK((c.parts == 1 || c.parts == 2 || c.parts == 4));
+            CHECK((split || c.parts <= c.steps));
+            CHECK(c.height >= ceil_div(c.steps, c.parts) * (step / thin_slices) + thin_slices + c.parts);
+            CHECK(c.is_proved);
+          }
+        }
+      }
+    }
+  }
+  // Blocks of a cluster have terms for some steps each.
+  plan::product_plan p = linear_of(32, 1000, 2048, dtype::f32);
+  p.batch = {0, 1, {1}};
+  CHECK(cut_product(p, device_of(132)).parts == 2);
+  p = linear_of(8, 4096, 4096, dtype::bf16);
+  p.batch = {0, 1, {1}};
+  CHECK(cut_product(p, device_of(132)).parts == 1);
 }
 
 TEST_CASE("cuts of products: small ones, and few outputs of long sums, are dot products") {

@@ -105,6 +105,8 @@ struct product {
 
 // matmul_tiles.cu: the engine of binary64, with all tiers.
 void launch_tiles(const product& p, const product_cut& cut, const job& j);
+// matmul_thin.cu: the same, of which launch_tiles makes use where one operand has few lines.
+void launch_thin(product p, const product_cut& cut, const job& j);
 // matmul_repair.cu: the later tiers for what residues left, if it is little.
 void launch_repair(const product& p, const job& j);
 

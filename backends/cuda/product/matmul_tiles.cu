@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "backends/cuda/product/launch_next.cuh"
-#include "backends/cuda/product/matmul_repair.cuh"
+#include "backends/cuda/product/matmul_share.cuh"
 #include "backends/cuda/product/mma.cuh"
 
 namespace repdl::cuda {
@@ -52,7 +52,6 @@ struct tile_shape {
 // are in different banks.
 constexpr int pair_pitch = 36;  // numbers
 using lane_of_line = lane_summary<float, common_lattice>;
-using line_known = line_summary<common_lattice>;
 
 template <class T>
 struct tile_memory {
@@ -194,6 +193,11 @@ struct tiling {
   std::int64_t height;
 };
 
+__device__ inline void load_pair(const double* from, double& x, double& y) {
+  const double2 v = *reinterpret_cast<const double2*>(from);
+  x = v.x;
+  y = v.y;
+}
 // Tiles in an order in which blocks that run at the same time share lines: eight tile rows at a time.
 template <class T>
 __device__ void tile_of(const product& p, unsigned index, std::int64_t& row, std::int64_t& col, std::int64_t& batch) {
@@ -210,43 +214,6 @@ __device__ void tile_of(const product& p, unsigned index, std::int64_t& row, std
   col = static_cast<std::int64_t>(index / height) * T::cols;
 }
 
-__device__ inline void meet_cluster() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-#endif
-}
-// The same object of another block of the cluster.
-template <class T>
-__device__ const T& of_block(const T& mine, int block) {
-#if __CUDA_ARCH__ >= 900
-  const T* there;
-  asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(&mine), "r"(block));
-  return *there;
-#else
-  return mine;
-#endif
-}
-
-// The sum of squares of a line, exact but for its additions: for lines with squares outside of binary32. By a warp.
-__device__ inline double squares_of(const operand_source& s, std::int64_t batch, std::int64_t line) {
-  const char* const from = near_rows::row_of(s, batch, line);
-  double sum = 0;
-  for (std::int64_t k = lane_of_thread(); k < s.k; k += 32) {
-    const double x = s.type == dtype::f32    ? static_cast<double>(reinterpret_cast<const float*>(from)[k * s.k_stride])
-                     : s.type == dtype::bf16 ? num::widen(reinterpret_cast<const bf16*>(from)[k * s.k_stride])
-                                             : num::widen(reinterpret_cast<const f16*>(from)[k * s.k_stride]);
-    sum += x * x;
-  }
-#pragma unroll
-  for (int distance = 16; distance >= 1; distance /= 2) sum += __shfl_xor_sync(full_warp, sum, distance);
-  return sum;
-}
-
-__device__ inline void load_pair(const double* from, double& x, double& y) {
-  const double2 v = *reinterpret_cast<const double2*>(from);
-  x = v.x;
-  y = v.y;
-}
 template <int Count, class F>
 __device__ void for_constants(const F& f) {
   [&]<int... N>(std::integer_sequence<int, N...>) { (f.template operator()<N>(), ...); }
@@ -494,10 +461,7 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
 #pragma unroll
       for (int s = 0; s < T::slices; ++s) x.merge(there.parts[s][i]);
     }
-    // What lanes add for lost bits, less than 2^22 2^-149 each (line_summary.cuh), is nothing beside sums from 2^-90 on. Below, and where squares overflow, -1
-    // stands for the norm, until a warp has it from squares in binary64.
-    const bool known = x.squares == 0 || (x.squares >= 0x1p-90 && x.squares < num::infinity);
-    shared.norm[i] = known ? num::sqrt(x.squares) : -1.0;
+    shared.norm[i] = norm_of(x);
     shared.lsb[i] = x.lattice.lsb();
   }
   __syncthreads();
@@ -553,31 +517,9 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
       const double norm_b = shared.norm[T::rows + col_in_tile + i];
       const Format* const bias =
           at.bias == nullptr || col >= p.n ? nullptr : at.bias + row * p.bias_row + col * p.bias_col;
-      double s = pair[i];
-      double e = num::dot_bound(bound_height, norm_a, norm_b);
-      const auto is_on_lattice = [&](double magnitude) {
-        int lsb = shared.lsb[row_in_tile] + shared.lsb[T::rows + col_in_tile + i];
-        if constexpr (!Scaled) {
-          if (bias != nullptr) lsb = min(lsb, num::lsb_exponent(*bias));
-        }
-        return num::lattice_holds(magnitude, lsb);
-      };
-      if constexpr (Scaled) {
-        const double c = bias == nullptr ? 0.0 : num::widen(*bias);
-        const auto x = num::scaled_sum(p.alpha, p.beta, s, is_on_lattice(norm_a * norm_b) ? 0.0 : e, c);
-        result[i] = num::certify<Format>(x.value, x.error);
-      } else {
-        const double c = bias == nullptr ? 0.0 : static_cast<double>(*bias);
-        if (bias != nullptr) {
-          e += 0x1p-51 * (fabs(s) + fabs(c));
-          s += c;
-        }
-        // What certify does for numbers that are not zero; what this leaves, once more, with the lattice.
-        result[i] = num::same_bits(num::rounded<Format>(s - e), num::rounded<Format>(s + e));
-        if (!result[i].decided) {
-          result[i] = num::certify<Format>(s, is_on_lattice(norm_a * norm_b + fabs(c)) ? 0.0 : e);
-        }
-      }
+      result[i] = decide<Format, Scaled>(p, pair[i], bound_height, norm_a, norm_b, bias, [&] {
+        return shared.lsb[row_in_tile] + shared.lsb[T::rows + col_in_tile + i];
+      });
       result[i].decided = result[i].decided && !forced;
       if (col >= p.n) continue;
       if (result[i].decided) {
@@ -667,6 +609,8 @@ void launch_tiles(const product& p, const product_cut& cut, const job& j) {
   switch (cut.tile) {
     case square_tiles:
       return launch<tile_shape<2, 2, 1, 2, 4>>(p, cut, j);
+    case thin_tiles:
+      return launch_thin(p, cut, j);
     default:
       return launch<tile_shape<1, 1, 4, 2, 4>>(p, cut, j);
   }
