@@ -7,7 +7,8 @@
 //   reductions      the time of cub::DeviceReduce::Sum over the same elements in binary32, of f64 in binary64, over ours
 //   network         convolutions, the softmax family, norms, pooling, optimiser steps and sums to places, times alone:
 //                   bench/pytorch_peers.py has the peer
-//   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it; all as graphs
+//   matrix products the time of cuBLAS sgemm (binary32, not correctly rounded) over ours; dgemm is shown beside it; all as graphs. Linear layers, x W',
+//                   beside GemmEx in their format, with sums in binary32
 // Usage: repdl_cuda_bench [--quick] [--json FILE] [filter]. filter: a part of the rows' names, or `elementwise`, which stands
 // for the maps and losses. FILE: the rows in Google Benchmark's format, from which tools/bench_table.py --from FILE makes a table and a
 // drawing. cuBLAS is loaded at run time: $REPDL_CUBLAS, else libcublas.so.13, .12.
@@ -450,6 +451,7 @@ class cublas {
     using set_stream = int (*)(void*, cudaStream_t);
     sgemm_ = reinterpret_cast<gemm<float>>(dlsym(library_, "cublasSgemm_v2"));
     dgemm_ = reinterpret_cast<gemm<double>>(dlsym(library_, "cublasDgemm_v2"));
+    gemm_ex_ = reinterpret_cast<gemm_ex>(dlsym(library_, "cublasGemmEx"));
     reinterpret_cast<create>(dlsym(library_, "cublasCreate_v2"))(&handle_);
     reinterpret_cast<set_stream>(dlsym(library_, "cublasSetStream_v2"))(handle_, stream);
   }
@@ -457,6 +459,18 @@ class cublas {
   // Row-major c = a b is column-major c' = b' a'.
   void sgemm(int m, int n, int k, const float* a, const float* b, float* c) const { run(sgemm_, m, n, k, a, b, c); }
   void dgemm(int m, int n, int k, const double* a, const double* b, double* c) const { run(dgemm_, m, n, k, a, b, c); }
+  // y (m x n) = x (m x k) w' (n x k), all of one format, with sums in binary32.
+  void linear(dtype format, int m, int n, int k, const void* x, const void* w, void* y) const {
+    const float one = 1;
+    const float zero = 0;
+    const int type = format == dtype::bf16 ? 14 : format == dtype::f16 ? 2 : 0;  // CUDA_R_16BF, _16F, _32F
+    constexpr int compute_32f = 68;
+    constexpr int default_algorithm = -1;
+    if (gemm_ex_(handle_, 1, 0, n, m, k, &one, w, type, k, x, type, k, &zero, y, type, n, compute_32f,
+                 default_algorithm) != 0) {
+      throw std::runtime_error("cuBLAS failed");
+    }
+  }
 
  private:
   template <class T>
@@ -467,6 +481,9 @@ class cublas {
     const T zero = 0;
     if (f(handle_, 0, 0, n, m, k, &one, b, n, a, k, &zero, c, n) != 0) throw std::runtime_error("cuBLAS failed");
   }
+  using gemm_ex = int (*)(void*, int, int, int, int, int, const void*, const void*, int, int, const void*, int, int,
+                          const void*, void*, int, int, int, int);
+  gemm_ex gemm_ex_ = nullptr;
   void* library_ = nullptr;
   void* handle_ = nullptr;
   gemm<float> sgemm_ = nullptr;
@@ -536,6 +553,47 @@ void products(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, 
   std::printf("  dd %.1e exact %.1e\n", static_cast<double>(s.elements[2]) / decided,
               static_cast<double>(s.elements[3]) / decided);
   json.row("matrix products", name, "flop/s", all);
+}
+
+void linear_layers(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, std::int64_t k) {
+  for (const dtype format : {dtype::bf16, dtype::f16, dtype::f32}) {
+    const std::string name = "matmul linear " + std::string(name_of(format)) + " " + std::to_string(m) + "x" +
+                             std::to_string(n) + "x" + std::to_string(k);
+    if (!wanted(name)) continue;
+    const auto tensor_of = [&](std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
+      const auto count = static_cast<std::size_t>(rows * cols);
+      auto to = std::make_unique<buffer>(count * size_of(format));
+      buffer wide(count * 4);
+      fill_normal(ctx, wide, rows * cols, seed);
+      convert(ctx, const_tensor_view(wide.f(), sizes{rows, cols}, gpu),
+              tensor_view(to->data, format, sizes{rows, cols}, gpu));
+      ctx.synchronize();
+      return to;
+    };
+    const auto x = tensor_of(m, k, 1);
+    const auto w = tensor_of(n, k, 2);
+    const auto y = tensor_of(m, n, 3);
+    matmul_options options;
+    options.transpose_b = true;
+    const double work = 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    std::vector<contender> contenders = {captured({"ours", work, [&] {
+                                                     matmul(ctx, const_tensor_view(x->data, format, sizes{m, k}, gpu),
+                                                            const_tensor_view(w->data, format, sizes{n, k}, gpu),
+                                                            tensor_view(y->data, format, sizes{m, n}, gpu), options);
+                                                   }})};
+    if (blas.there()) {
+      contenders.push_back(captured({"gemmex", work, [&] {
+                                       blas.linear(format, static_cast<int>(m), static_cast<int>(n),
+                                                   static_cast<int>(k), x->data, w->data, y->data);
+                                     }}));
+    }
+    const std::vector<result> all = race(contenders);
+    std::printf("%-36s %9.1f us", name.c_str(), all[0].ms * 1e3);
+    if (blas.there()) std::printf("  GemmEx %9.1f us  ratio %.3f", all[1].ms * 1e3, all[1].ratio);
+    std::printf("\n");
+    std::fflush(stdout);
+    json.row("matrix products", name, "flop/s", all);
+  }
 }
 
 // ---- the network's operations; bench/pytorch_peers.py sets PyTorch beside them
@@ -826,6 +884,11 @@ int run(int argc, char** argv) {
                                 {4096, 4096, 64},
                                 {32, 1000, 2048}}) {
     products(ctx, blas, m, n, k, "normal", accumulate::exact);
+  }
+  for (const std::int64_t m : {1, 2, 4, 8, 16, 32, 64}) linear_layers(ctx, blas, m, 4096, 4096);
+  for (const std::int64_t n : {512, 1024, 2048, 4096, 8192}) linear_layers(ctx, blas, n, n, n);
+  for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{768, 768}, {3072, 768}, {768, 3072}}) {
+    linear_layers(ctx, blas, 8192, n, k);
   }
   products(ctx, blas, 4096, 4096, 4096, "bf16 values", accumulate::exact);
   products(ctx, blas, 1024, 1024, 1024, "all cancel", accumulate::exact);
