@@ -362,7 +362,8 @@ TEST_CASE("cuts of products: thin tiles, where an operand has few lines and both
       for (const std::int64_t many : {33, 1000, 100000}) {
         for (const std::int64_t k : {256, 2000, 100000}) {
           for (const bool split : {false, true}) {
-            const product_cut c = cut_product(linear_of(few, many, k, type), device_of(132, 90, {.split = split}));
+            const product_cut c =
+                cut_product(linear_of(few, many, k, type), device_of(132, 90, {.tile = thin_tiles, .split = split}));
             const std::int64_t step = thin_step_terms(size_of(type), few);
             CAPTURE(few);
             CAPTURE(many);
@@ -380,9 +381,13 @@ TEST_CASE("cuts of products: thin tiles, where an operand has few lines and both
     }
   }
   // Blocks of a cluster have terms for some steps each.
-  plan::product_plan p = linear_of(32, 1000, 2048, dtype::f32);
+  plan::product_plan p = linear_of(16, 1000, 4096, dtype::f32);
   p.batch = {0, 1, {1}};
   CHECK(cut_product(p, device_of(132)).parts == 2);
+  p = linear_of(32, 1000, 2048, dtype::f32);  // more than 16 lines and few blocks
+  p.batch = {0, 1, {1}};
+  CHECK(cut_product(p, device_of(132)).tile == small_tiles);
+  CHECK(cut_product(p, device_of(132)).parts == 4);
   p = linear_of(8, 4096, 4096, dtype::bf16);
   p.batch = {0, 1, {1}};
   CHECK(cut_product(p, device_of(132)).parts == 1);

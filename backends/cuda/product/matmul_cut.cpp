@@ -33,6 +33,11 @@ bool is_packed(const plan::product_plan::operand<const void>& o, std::size_t byt
   return is;
 }
 
+double thin_blocks(const plan::product_plan& p) {
+  return static_cast<double>(ceil_div(std::max(p.row.count, p.column.count), thin_lines)) *
+         static_cast<double>(p.batch.count);
+}
+
 // Numbers here but most_thin_lines are matters of speed alone.
 bool goes_by_thin_tiles(const plan::product_plan& p, const properties& device) {
   const bool swapped = p.row.count < p.column.count;
@@ -42,6 +47,7 @@ bool goes_by_thin_tiles(const plan::product_plan& p, const properties& device) {
   if (!is_packed(matrix, 16, p.term.count, p.batch)) return false;
   if (!is_packed(thin, 4 * size_of(thin.type), p.term.count, p.batch)) return false;
   if (device.choice.tile >= 0) return device.choice.tile == thin_tiles;
+  if (few > 16 && thin_blocks(p) < .75 * device.multiprocessors) return false;  // small tiles are faster
   return p.term.count >= 256;
 }
 
@@ -51,13 +57,11 @@ product_cut cut_thin(const plan::product_plan& p, const properties& device) {
   c.swapped = p.row.count < p.column.count;
   const std::int64_t step = thin_step_terms(size_of(p.a.type), std::min(p.row.count, p.column.count));
   c.steps = ceil_div(p.term.count, step);
-  const double blocks = static_cast<double>(ceil_div(std::max(p.row.count, p.column.count), thin_lines)) *
-                        static_cast<double>(p.batch.count);
   // A block for each multiprocessor, if it has something to do.
   constexpr int most_parts = 4;
   c.parts = 1;
-  while (device.capability >= 90 && c.parts < most_parts && 2 * c.parts * blocks <= 1.1 * device.multiprocessors &&
-         16 * c.parts <= c.steps) {
+  while (device.capability >= 90 && c.parts < most_parts &&
+         2 * c.parts * thin_blocks(p) <= 1.1 * device.multiprocessors && 16 * c.parts <= c.steps) {
     c.parts *= 2;
   }
   if (device.choice.split) c.parts = device.capability >= 90 ? 2 : 1;
