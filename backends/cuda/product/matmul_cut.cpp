@@ -43,6 +43,8 @@ bool goes_by_thin_tiles(const plan::product_plan& p, const properties& device) {
   const bool swapped = p.row.count < p.column.count;
   const std::int64_t few = std::min(p.row.count, p.column.count);
   if (few > most_thin_lines || shared_limit(device) < thin_shared_bytes) return false;
+  // Terms are counted in 32 bits, and of longer chains the bound leaves too much open.
+  if (p.term.count > (size_of(p.a.type) == 4 ? 1 << 16 : 1 << 22)) return false;
   const auto& [thin, matrix] = swapped ? std::tie(p.a, p.b) : std::tie(p.b, p.a);
   if (!is_packed(matrix, 16, p.term.count, p.batch)) return false;
   if (!is_packed(thin, 4 * size_of(thin.type), p.term.count, p.batch)) return false;
