@@ -340,7 +340,8 @@ TEST_CASE("cuts of products: thin tiles, where an operand has few lines and both
     CHECK(cut_product(linear_of(32, 4096, 4096, type), device_of(132)).swapped);
     CHECK(!cut_product(linear_of(4096, 32, 4096, type), device_of(132)).swapped);
     CHECK(!is_thin(linear_of(33, 4096, 4096, type)));
-    CHECK(!is_thin(linear_of(8, 4096, 248, type)));                       // short sums
+    CHECK(!is_thin(linear_of(8, 4096, 248, type)));  // short sums
+    CHECK(!is_thin(linear_of(8, 4096, (1 << 22) + 8, type)));
     CHECK(!is_thin(linear_of(8, 4096, 4094, type)));                      // not a multiple of 16 bytes
     CHECK(!is_thin(linear_of(8, 4096, 4096, type), device_of(132, 80)));  // no room
     plan::product_plan p = linear_of(8, 4096, 4096, type);
@@ -360,7 +361,7 @@ TEST_CASE("cuts of products: thin tiles, where an operand has few lines and both
     CHECK(!is_thin(p));
     for (const std::int64_t few : {1, 8, 9, 16, 17, 32}) {
       for (const std::int64_t many : {33, 1000, 100000}) {
-        for (const std::int64_t k : {256, 2000, 100000}) {
+        for (const std::int64_t k : {256, 2000, 1 << 16}) {
           for (const bool split : {false, true}) {
             const product_cut c =
                 cut_product(linear_of(few, many, k, type), device_of(132, 90, {.tile = thin_tiles, .split = split}));
@@ -380,6 +381,10 @@ TEST_CASE("cuts of products: thin tiles, where an operand has few lines and both
       }
     }
   }
+  CHECK(is_thin(linear_of(8, 4096, 1 << 16, dtype::f32)));
+  CHECK(!is_thin(linear_of(8, 4096, (1 << 16) + 8, dtype::f32)));
+  CHECK(is_thin(linear_of(8, 4096, 1 << 22, dtype::bf16)));
+  CHECK(cut_product(linear_of(8, 4096, 1 << 22, dtype::bf16), device_of(132)).is_proved);
   // Blocks of a cluster have terms for some steps each.
   plan::product_plan p = linear_of(16, 1000, 4096, dtype::f32);
   p.batch = {0, 1, {1}};
