@@ -38,12 +38,12 @@ double thin_blocks(const plan::product_plan& p) {
          static_cast<double>(p.batch.count);
 }
 
-// Numbers here but most_thin_lines are matters of speed alone.
+// Up to most_thin_lines lines and 2^30 terms matmul_thin.cu can do; the other numbers are matters of speed alone.
 bool goes_by_thin_tiles(const plan::product_plan& p, const properties& device) {
   const bool swapped = p.row.count < p.column.count;
   const std::int64_t few = std::min(p.row.count, p.column.count);
   if (few > most_thin_lines || shared_limit(device) < thin_shared_bytes) return false;
-  // Terms are counted in 32 bits, and of longer chains the bound leaves too much open.
+  // Of longer chains the bound leaves too much open: of normal numbers in f32 one output in a hundred, or more.
   if (p.term.count > (size_of(p.a.type) == 4 ? 1 << 16 : 1 << 22)) return false;
   const auto& [thin, matrix] = swapped ? std::tie(p.a, p.b) : std::tie(p.b, p.a);
   if (!is_packed(matrix, 16, p.term.count, p.batch)) return false;
