@@ -169,7 +169,8 @@ dispatch::launch context::impl::launch(const dispatch::subject& what) const noex
           .first_tier = options.first_tier,
           .last_tier_bits = options.last_tier_bits,
           .self_test = self_test,
-          .what = what};
+          .what = what,
+          .products = options.products};
 }
 
 std::vector<device_info> devices(std::string* why_no_gpu) {

@@ -140,7 +140,7 @@ void vector_norm(context& ctx, const_tensor_view x, tensor_view out, const vecto
 
 void matmul(context& ctx, const_tensor_view a, const_tensor_view b, tensor_view out, const matmul_options& options) {
   const const_tensor_view in[] = {a, b, options.bias};
-  api::submit<ops::matmul>(ctx, in, {&out, 1}, options);
+  api::submit<ops::matmul>(ctx, in, {&out, 1}, {options, {}});
 }
 
 void uniform(context& ctx, generator& g, tensor_view out, const uniform_options& options) {

@@ -43,13 +43,15 @@ void complete(std::string_view op, ops::upsample_nearest2d_attrs& a, const tenso
 void complete(std::string_view op, ops::embedding_backward_attrs& a, const tensor_view& out);
 template <class Attrs>
 void complete(std::string_view, Attrs&, const tensor_view&) {}
-// The format of a sum of floating-point numbers or of a softmax, likewise.
+// The format of a sum of floating-point numbers, a product or a softmax, likewise.
 template <class Attrs>
 requires std::is_same_v<Attrs, ops::sum_attrs> || std::is_same_v<Attrs, ops::dot_attrs> ||
-    std::is_same_v<Attrs, ops::softmax_attrs>
+    std::is_same_v<Attrs, ops::softmax_attrs> || std::is_same_v<Attrs, ops::matmul_attrs>
 void complete_format(Attrs& a, plan::inputs in, const tensor_view& out) {
-  const auto is_format = [](const const_tensor_view& v) { return (ops::FLOATS & ops::one(v.type())) != 0; };
-  if (!a.dtype && !in.empty() && in[0] && is_format(in[0]) && is_format(out)) a.dtype = out.type();
+  if (a.dtype || in.empty() || !in[0] || (ops::FLOATS & ops::one(in[0].type())) == 0) return;
+  const ops::dtype_set types =
+      std::is_same_v<Attrs, ops::matmul_attrs> ? plan::product_types(in[0].type()) : ops::FLOATS;
+  if ((types & ops::one(out.type())) != 0) a.dtype = out.type();
 }
 template <class Attrs>
 void complete_format(Attrs&, plan::inputs, const tensor_view&) {}

@@ -25,16 +25,13 @@ struct subject {
   friend auto operator<=>(const subject&, const subject&) = default;
 };
 
-/// What computes a matrix product. No bit depends on it.
-enum class engine_choice { any, binary64, residues };
-
 /// Self-tests are small calls; these make a backend choose what it chooses for large ones and on other devices.
 struct kernel_choice {
   bool wide = false;        ///< 64-bit indices, the widest numbers, and calls in parts, though it would do without
   int multiprocessors = 0;  ///< choose as on a device with so many; 0: as on this one
   int tile = -1;       ///< of a product that has several shapes of tiles, the one of this number; -1: the fastest one
   bool split = false;  ///< with tile: cut the product's sums into parts
-  engine_choice engine = engine_choice::any;  ///< of products, where the device has it
+  product_engine engine = product_engine::any;
   bool dry = false;    ///< launch nothing: only to see which kernels are chosen
 };
 
@@ -62,6 +59,7 @@ struct launch {
   int last_tier_bits;
   const kernel_choice* self_test;  // not null: a call of a self-test
   subject what{};                  // CUDA: whose self-tests are looked at first
+  product_engine products = product_engine::any;
 };
 
 /// Each backend runs every family of operations. A context owns one executor.

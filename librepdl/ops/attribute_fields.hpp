@@ -56,6 +56,10 @@ inline constexpr auto fields_of<matmul_options> =
                field{"accumulate", &matmul_options::accumulate, "exact, or fma_chain: f32 FMAs with k ascending"},
                field{"alpha", &matmul_options::alpha, "a factor of the product: 0 or of magnitude in [2^-200, 2^200]"},
                field{"beta", &matmul_options::beta, "a factor of the bias, likewise"}};
+template <>
+inline constexpr auto fields_of<matmul_attrs> = std::tuple_cat(
+    fields_of<matmul_options>,
+    std::tuple{field{"dtype", &matmul_attrs::dtype, "the result's format: the operands' or a wider one; absent: the output's, or the operands'"}});
 
 template <>
 inline constexpr auto fields_of<conv2d_options> = std::tuple{

@@ -22,6 +22,9 @@ struct sum_attrs : reduce_options {
 struct dot_attrs {
   std::optional<repdl::dtype> dtype;
 };
+struct matmul_attrs : matmul_options {
+  std::optional<repdl::dtype> dtype;
+};
 struct softmax_attrs : softmax_options {
   std::optional<repdl::dtype> dtype;
 };

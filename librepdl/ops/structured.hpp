@@ -152,7 +152,7 @@ struct prelu_weight_backward : operation<op_id::prelu_weight_backward> {
 
 struct matmul : operation<op_id::matmul> {
   static constexpr std::string_view formula = "alpha * sum over k of a_ik * b_kj, + beta * bias_ij";
-  using attrs = matmul_options;
+  using attrs = matmul_attrs;
   static constexpr operand in[] = {
       {"a", FLOATS}, {"b", FLOATS, false, extent::own}, {"bias", FLOATS, true, extent::own}};
   static constexpr operand out[] = {{"out", FLOATS}};

@@ -390,9 +390,20 @@ operand_shape matrix_shape(std::string_view name, const const_tensor_view& v, bo
 
 }  // namespace
 
-tensor_spec infer_matmul(inputs in, const matmul_options& a) {
+ops::dtype_set product_types(dtype own) {
+  if ((ops::FLOATS & ops::one(own)) == 0) return 0;
+  return ops::one(own) | (own == dtype::f64 ? 0 : own == dtype::f32 ? ops::F64 : ops::F32 | ops::F64);
+}
+
+tensor_spec infer_matmul(inputs in, const ops::matmul_attrs& a) {
   check_format("matmul", "b", in[1], "a", in[0]);
-  if (in.size() > 2 && in[2]) check_format("matmul", "bias", in[2], "a", in[0]);
+  const dtype type = a.dtype.value_or(in[0].type());
+  const ops::dtype_set types = product_types(in[0].type());
+  if ((types & ops::one(type)) == 0) {
+    fail(error_site::attribute_value, "matmul", "dtype",
+         ops::describe(types) + ", of operands of " + std::string(name_of(in[0].type())), name_of(type));
+  }
+  if (in.size() > 2 && in[2] && in[2].type() != type) check_format("matmul", "bias", in[2], "a", in[0]);
   check_parameter("matmul", "alpha", a.alpha, true);
   check_parameter("matmul", "beta", a.beta, true);
   if (a.accumulate == accumulate::fma_chain) {
@@ -400,6 +411,7 @@ tensor_spec infer_matmul(inputs in, const matmul_options& a) {
       if (!holds) fail(error_site::chain_only, "matmul", name, std::string(value) + " with fma_chain", got);
     };
     only(in[0].type() == dtype::f32, "a", "f32", std::string(name_of(in[0].type())));
+    only(type == dtype::f32, "dtype", "f32", std::string(name_of(type)));
     only(a.alpha == 1, "alpha", "1", to_text(a.alpha));
     only(a.beta == 1, "beta", "1", to_text(a.beta));
   }
@@ -416,7 +428,7 @@ tensor_spec infer_matmul(inputs in, const matmul_options& a) {
     fail(error_site::broadcast, "matmul", "bias", "a shape that broadcasts to the output's " + to_string(shape),
          to_string(in[2].shape()));
   }
-  return {in[0].type(), shape};
+  return {type, shape};
 }
 
 namespace {
@@ -488,19 +500,19 @@ product_plan make_product(inputs in, const tensor_view& out, const matmul_option
   p.row = along(row.count);
   p.column = along(column.count);
   p.term = along(x.shape()[x.rank() - 1]);
-  const auto set = [&](auto& to, auto* data, std::size_t o, std::int64_t outer, std::int64_t inner) {
+  const auto set = [&](auto& to, auto* data, dtype type, std::size_t o, std::int64_t outer, std::int64_t inner) {
     to.first = 0;
     to.batch = batch.stride[o];
     to.outer = {outer};
     to.inner = {inner};
     to.data = data;
-    to.type = out.type();
+    to.type = type;
     to.coordinates = 0;
   };
-  set(p.out, out.data(), 0, row.stride[0], column.stride[0]);
-  set(p.a, x.data(), 1, row.stride[1], x.strides()[x.rank() - 1]);
-  set(p.b, y.data(), 2, column.stride[2], y.strides()[y.rank() - 2]);
-  set(p.bias, has_bias ? in[2].data() : nullptr, 3, row.stride[3], column.stride[3]);
+  set(p.out, out.data(), out.type(), 0, row.stride[0], column.stride[0]);
+  set(p.a, x.data(), x.type(), 1, row.stride[1], x.strides()[x.rank() - 1]);
+  set(p.b, y.data(), y.type(), 2, column.stride[2], y.strides()[y.rank() - 2]);
+  set(p.bias, has_bias ? in[2].data() : nullptr, has_bias ? in[2].type() : out.type(), 3, row.stride[3], column.stride[3]);
   return p;
 }
 

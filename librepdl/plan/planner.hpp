@@ -52,8 +52,20 @@ tensor_spec infer_sum(ops::op_id op, std::string_view name, inputs in, const ops
 tensor_spec infer_dot(inputs in, const ops::dot_attrs&);
 // The same sum, rounded to the output's format.
 reduce_plan in_format_of(const tensor_view& out, reduce_plan p);
-tensor_spec infer_matmul(inputs in, const matmul_options&);
+/// The formats of products of operands of a format: that, and those that have all of its numbers.
+ops::dtype_set product_types(dtype own);
+tensor_spec infer_matmul(inputs in, const ops::matmul_attrs&);
 product_plan make_product(inputs in, const tensor_view& out, const matmul_options&);
+
+/// A product whose result has a wider format than its operands: copies of those in that format, which are exact, and the product of the copies.
+struct widened_product {
+  inline_vector<map_plan, 3> copies;
+  product_plan product;
+  checked_size bytes;  ///< of all copies, which lie at `memory`
+};
+inline bool is_widened(const product_plan& p) noexcept { return p.a.type != p.out.type; }
+/// memory: 256-byte aligned. Where it is not known yet, any such address will do.
+widened_product make_widened(const product_plan&, std::byte* memory);
 
 tensor_spec infer_uniform(const ops::uniform_attrs&);
 tensor_spec infer_permutation(const ops::permutation_attrs&);
@@ -312,8 +324,8 @@ struct planner<ops::vector_norm> {
 
 template <>
 struct planner<ops::matmul> {
-  static tensor_spec infer(inputs in, const matmul_options& a) { return infer_matmul(in, a); }
-  static product_plan make(inputs in, const tensor_view& out, const matmul_options& a) {
+  static tensor_spec infer(inputs in, const ops::matmul_attrs& a) { return infer_matmul(in, a); }
+  static product_plan make(inputs in, const tensor_view& out, const ops::matmul_attrs& a) {
     return make_product(in, out, a);
   }
 };

@@ -244,7 +244,7 @@ std::vector<group> in_other_format(std::vector<group> all, const subject& what) 
 std::vector<group> by_residues(dtype type) {
   const auto product = [&](const sizes& a, const sizes& b, layout how) {
     test_call c{op_id::matmul, {{a, how, type}, {b, how, type}, {{b[b.size() - 1]}, layout::contiguous, type}}};
-    c.choice.engine = dispatch::engine_choice::residues;
+    c.choice.engine = product_engine::residues;
     return c;
   };
   const test_call batches = product({3, 2, 5, 37}, {3, 1, 37, 7}, layout::spread);
@@ -277,7 +277,7 @@ std::vector<group> by_tiles(dtype type) {
           c.in[1].shape = {76, 132};
           c.attrs = {{"transpose_b", "true"}};
         }
-        c.choice.engine = dispatch::engine_choice::binary64;
+        c.choice.engine = product_engine::binary64;
         c.choice.tile = tile;
         c.choice.split = split;
         all.push_back(transposed ? from_every_tier(c) : group{c});
@@ -297,7 +297,7 @@ std::vector<group> by_thin_tiles(dtype type) {
       test_call c{op_id::matmul, {thin, matrix, {{147}, layout::contiguous, type}}};
       if (few == 9) c.in = {matrix, thin};
       c.attrs = {{"transpose_b", "true"}};
-      c.choice.engine = dispatch::engine_choice::binary64;
+      c.choice.engine = product_engine::binary64;
       c.choice.tile = 2;
       c.choice.split = split;
       all.push_back(from_every_tier(c));

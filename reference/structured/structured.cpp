@@ -192,9 +192,9 @@ array matmul(const array& a, const array& b, const array* bias, const matmul_cas
   out_shape.push_back(m);
   out_shape.push_back(n);
 
-  array out(a.type, out_shape);
+  array out(options.to.value_or(a.type), out_shape);
   exact_sum s(a.type);
-  const bool scales = options.alpha != 1 || options.beta != 1;
+  const bool scales = options.alpha != 1 || options.beta != 1 || out.type != a.type;
   const element alpha = element::of(rational(options.alpha)), beta = element::of(rational(options.beta));
   std::int64_t o = 0;
   for (std::int64_t t = 0; t < count_of(batch); ++t) {
@@ -219,7 +219,7 @@ array matmul(const array& a, const array& b, const array* bias, const matmul_cas
           s.clear();
           for (std::int64_t l = 0; l < k; ++l) s.add_product(left(l), right(l));
           if (scales) {
-            const element c = bias != nullptr ? times(beta, element::of(a.type, added())) : element::zero();
+            const element c = bias != nullptr ? times(beta, element::of(bias->type, added())) : element::zero();
             put(out, index(o), plus(times(alpha, value_of(s, a.type)), c), where);
             continue;
           }

@@ -91,6 +91,7 @@ struct matmul_case {
   bool transpose_b = false;
   bool fma_chain = false;
   double alpha = 1, beta = 1;
+  std::optional<dtype> to{};  ///< the result's format; absent: that of a
 };
 /// alpha (..., m, k) times (..., k, n), batch axes broadcast, plus beta times a bias that broadcasts to the result (null: none).
 array matmul(const array& a, const array& b, const array* bias, const matmul_case& options = {},

@@ -504,10 +504,10 @@ TEST_CASE("cuts of products by residues: large products on compute capability 9.
   }
   CHECK(!goes(2048, 2048, 2048, device_of(132), dtype::f64));
   dispatch::kernel_choice forced;
-  forced.engine = dispatch::engine_choice::residues;
+  forced.engine = product_engine::residues;
   CHECK(goes(5, 7, 37, device_of(132, 90, forced)));
   CHECK(!goes(5, 7, 37, device_of(132, 80, forced)));
-  forced.engine = dispatch::engine_choice::binary64;
+  forced.engine = product_engine::binary64;
   CHECK(!goes(2048, 2048, 2048, device_of(132, 90, forced)));
 }
 

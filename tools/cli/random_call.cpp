@@ -409,14 +409,20 @@ class maker {
     const shape_list b_batch = which == 1 ? smaller(batch, 0) : which == 2 ? shape_list{} : batch;
     const bool chain = one_in(4);
     const dtype type = chain ? dtype::f32 : own_format();
+    const std::vector<dtype> wider = type == dtype::f64   ? std::vector<dtype>{}
+                                     : type == dtype::f32 ? std::vector{dtype::f64}
+                                                          : std::vector{dtype::f32, dtype::f64};
+    const bool widens = !chain && !wider.empty() && one_in(6);
+    const dtype to = widens ? wider[w_.below(static_cast<std::uint32_t>(wider.size()))] : type;
     add_input(ta ? with(a_batch, k, m) : with(a_batch, m, k), type);
     add_input(tb ? with(b_batch, n, k) : with(b_batch, k, n), type);
-    if (one_in(3)) add_input(w_.flip() ? shape_list{n} : smaller(with(batch, m, n), 0), type);
+    if (one_in(3)) add_input(w_.flip() ? shape_list{n} : smaller(with(batch, m, n), 0), w_.flip() ? type : to);
     if (ta || w_.flip()) add("transpose_a", ta);
     if (tb || w_.flip()) add("transpose_b", tb);
     accumulate(chain);
     if (!chain && one_in(3)) add("alpha", real(true));
     if (!chain && one_in(3)) add("beta", real(true));
+    if (widens) add("dtype", std::string(name_of(to)));
     work_ = count_of(batch) * m * n * k;
   }
 

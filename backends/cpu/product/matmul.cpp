@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "librepdl/dispatch/widened_product.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu {
@@ -80,6 +81,11 @@ class product_work final : public dispatch::work {
 
 void prepare(const plan::product_plan& p, const setting& s, dispatch::task& t) noexcept {
   assert(p.has_matrices());
+  if (plan::is_widened(p)) {
+    const auto driver = [s](const auto& plan, const dispatch::subject&, dispatch::task& to) { prepare(plan, s, to); };
+    t.emplace<dispatch::widened_product_work<decltype(driver)>>(p, driver);
+    return;
+  }
   if (p.out.type == dtype::f64) return prepare(plan::dots_of(p), s, t);
   const gemm_kernels& k = s.set.product->of(p);
   if (by_dots(p, k)) return prepare(plan::dots_of(p), s, t);

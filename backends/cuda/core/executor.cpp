@@ -291,6 +291,7 @@ class cuda_executor final : public dispatch::executor {
 
   job job_of(const dispatch::launch& l) const noexcept {
     job j{l.what, stream_, device_, counters_.get(), l.first_tier, l.last_tier_bits, l.self_test != nullptr};
+    j.device.choice.engine = l.products;
     if (j.self_test) {
       j.device.choice = *l.self_test;
       if (l.self_test->multiprocessors > 0) j.device.multiprocessors = l.self_test->multiprocessors;

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/product/matmul.hpp"
 #include "backends/cuda/product/residues.hpp"
+#include "librepdl/dispatch/widened_product.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -76,7 +77,7 @@ class product_work final : public planned {
     // Matters of speed: where a 64th of the outputs is left to the repair, that takes about as long as the product; few of them are listed, in 32 MiB at most.
     constexpr double most_open = 0x1p-6;
     const double outputs = static_cast<double>(p_.m) * static_cast<double>(p_.n) * static_cast<double>(p_.batches);
-    p_.choice.most_open = j.device.choice.engine == dispatch::engine_choice::residues ? num::infinity : most_open;
+    p_.choice.most_open = j.device.choice.engine == product_engine::residues ? num::infinity : most_open;
     p_.choice.few = j.device.choice.split ? 0 : static_cast<counter>(std::clamp(most_open * outputs, 0x1p16, 0x1p22));
   }
   void take_planes(bool second) {
@@ -182,7 +183,16 @@ class product_work final : public planned {
 void prepare(const plan::product_plan& p, const job& j, dispatch::task& t) {
   assert(p.has_matrices());
   if (p.accumulate == accumulate::fma_chain) return prepare_fma_chain(p, j, t);
-  const bool is_forced = j.device.choice.engine != dispatch::engine_choice::any && p.out.type != dtype::f64;
+  if (plan::is_widened(p)) {
+    const auto driver = [j](const auto& plan, const dispatch::subject& what, dispatch::task& to) {
+      job of_part = j;
+      of_part.what = what;
+      prepare(plan, of_part, to);
+    };
+    t.emplace<dispatch::widened_product_work<decltype(driver)>>(p, driver);
+    return;
+  }
+  const bool is_forced = j.device.choice.engine != product_engine::any && p.out.type != dtype::f64;
   if (!is_forced && goes_by_dots(p, j.self_test)) return prepare(plan::dots_of(p), j, t);
   t.emplace<product_work>(p, j);
 }

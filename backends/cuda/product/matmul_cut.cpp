@@ -93,7 +93,7 @@ product_cut cut_product(const plan::product_plan& p, const properties& device) {
     }
     return parts;
   };
-  const bool by_residues = device.choice.engine == dispatch::engine_choice::residues;  // whose tiles are chosen
+  const bool by_residues = device.choice.engine == product_engine::residues;  // whose tiles are chosen
   if (!by_residues && goes_by_thin_tiles(p, device)) return cut_thin(p, device);
   product_cut c{};
   const tile_size& square = tile_sizes[square_tiles];

@@ -32,8 +32,8 @@ std::int64_t panels_of(std::int64_t lines) { return round_up(ceil_div(lines, res
 bool goes_by_residues(const plan::product_plan& p, const properties& device) {
   if (device.capability != 90 || p.out.type == dtype::f64 || p.accumulate != plan::accumulate_kind::exact) return false;
   if (p.term.count < 1 || p.term.count > greatest_residue_k || device.choice.wide) return false;
-  if (device.choice.engine == dispatch::engine_choice::residues) return true;
-  if (device.choice.engine != dispatch::engine_choice::any) return false;
+  if (device.choice.engine == product_engine::residues) return true;
+  if (device.choice.engine != product_engine::any) return false;
   // What every output costs beside its terms, and launches, ask for long sums and many of them.
   constexpr double least_work = 0x1p31;
   constexpr std::int64_t least_lines = 256;

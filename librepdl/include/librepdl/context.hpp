@@ -36,6 +36,13 @@ struct statistics {
   std::int64_t operator[](tier t) const { return elements[static_cast<int>(t)]; }
 };
 
+/// What can compute a matrix product (docs/performance.md). No bit depends on it.
+enum class product_engine : std::int32_t {
+  any = 0,       ///< the one that is faster for the call
+  binary64 = 1,  ///< sums in binary64, with a bound
+  residues = 2,  ///< sums of integers modulo several numbers: f16, bf16 and f32 on GPUs of compute capability 9.0; elsewhere any
+};
+
 /// The most threads of a context.
 inline constexpr int max_threads = 1024;
 
@@ -53,6 +60,8 @@ struct context_options {
   /// more than 512, but for products of many chosen factors. On CUDA the softmax family, logcumsumexp, products, and losses with logarithms or
   /// exponentials stop at 512, normal and exponential at 256 at the latest.
   int last_tier_bits = 2048;
+  /// For tests: what computes matrix products on a GPU, whatever their size. No bit of any result depends on it.
+  product_engine products = product_engine::any;
 };
 
 /// Calls that were validated and planned once (context::prepare). They refer to their context, which must outlive them,
