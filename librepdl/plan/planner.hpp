@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "librepdl/ops/structured.hpp"
+#include "librepdl/plan/checked_size.hpp"
 #include "librepdl/plan/checks.hpp"
 #include "librepdl/plan/plans.hpp"
 

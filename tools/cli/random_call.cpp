@@ -861,7 +861,7 @@ class maker {
     if (op_.family != "matmul") return true;
     const auto batch = [](const shape_list& s) { return shape_list(s.begin(), s.end() - 2); };
     const shape_list &a = c_.shapes[0], &b = c_.shapes[1];
-    if (c_.shapes.size() > 2 && c_.shapes[2].size() != 1) return false;
+    if (c_.shapes.size() > 2 && (c_.shapes[2].size() != 1 || c_.formats[2] != c_.formats[0])) return false;
     return b.size() == 2 || batch(a) == batch(b);
   }
 
