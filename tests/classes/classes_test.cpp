@@ -139,21 +139,24 @@ TEST_CASE("sum: 200,000 outputs against the oracle, every class counted") { chec
 
 TEST_CASE("mean: 200,000 outputs against the oracle, every class counted") { check_rows("mean", true, 8); }
 
-TEST_CASE("matmul: 200,000 outputs against the oracle, every class counted") {
+TEST_CASE("matmul: 200,000 outputs of each format against the oracle, every class counted") {
   struct shape {
     std::int64_t m, n, k;
   };
-  check_all("matmul", [](sample_class c, const auto& call_on_all) {
-    std::uint64_t stream = 0;
-    for (const shape& s :
-         {shape{40, 40, 1}, {61, 40, 2}, {50, 67, 5}, {70, 65, 33}, {64, 96, 100}, {31, 33, 700}, {2, 3, 20'000}}) {
-      for (const bool bias : {false, true}) {
-        if (bias && s.k > 100) continue;
-        const reference::factors f = reference::fill_factors(c, s.m, s.n, s.k, bias, 9, stream++);
-        call_on_all(bias ? std::vector{f.a, f.b, f.bias} : std::vector{f.a, f.b}, {});
+  for (const dtype type : {dtype::f16, dtype::bf16, dtype::f32}) {
+    MESSAGE(std::string(name_of(type)));
+    check_all("matmul", [type](sample_class c, const auto& call_on_all) {
+      std::uint64_t stream = 0;
+      for (const shape& s : {shape{20, 40, 1}, {31, 40, 2}, {25, 67, 5}, {35, 65, 33}, {32, 96, 100}, {31, 33, 700},
+                             {2, 3, 20'000}, {1, 2, 1 << 18}}) {
+        for (const bool bias : {false, true}) {
+          if (bias && s.k > 100) continue;
+          const reference::factors f = reference::fill_factors(c, s.m, s.n, s.k, bias, 9, stream++, type);
+          call_on_all(bias ? std::vector{f.a, f.b, f.bias} : std::vector{f.a, f.b}, {});
+        }
       }
-    }
-  });
+    });
+  }
 }
 
 TEST_CASE("dot: 200,000 outputs against the oracle, every class counted") { check_dots(10); }

@@ -18,7 +18,7 @@ struct engine {
   std::unique_ptr<context> ctx;
 };
 
-/// Every instruction set of this machine and every GPU.
+/// Every instruction set of this machine and every GPU, there with each engine of products.
 inline std::vector<engine> engines() {
   std::vector<engine> all;
   for (const isa_info& i : instruction_sets()) {
@@ -26,9 +26,16 @@ inline std::vector<engine> engines() {
   }
   for (const device_info& d : devices()) {
     if (d.where.kind != device_kind::cuda) continue;
-    context_options o;
-    o.where = d.where;
-    all.push_back({name_of(d.where), std::make_unique<context>(o)});
+    for (const product_engine products : {product_engine::any, product_engine::binary64, product_engine::residues}) {
+      context_options o;
+      o.where = d.where;
+      o.products = products;
+      const std::string name = name_of(d.where);
+      all.push_back({products == product_engine::any ? name
+                                                     : name + (products == product_engine::residues ? ", residues"
+                                                                                                    : ", binary64"),
+                     std::make_unique<context>(o)});
+    }
   }
   return all;
 }

@@ -1,6 +1,6 @@
 // alpha a b + beta bias in every format against the oracle: every class of factors and results crafted to be hard to
 // round, from every tier, on every instruction set, with one thread and with several; layouts, batches, few outputs of
-// long sums, zeros and infinities.
+// long sums, zeros and infinities. Results of wider formats than the operands', likewise.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -265,4 +265,96 @@ TEST_CASE("scaled matmul: few outputs of long sums, and many blocks") {
       }
     }
   }
+}
+
+TEST_CASE("matmul in wider formats: every class of factors, from every tier, on every instruction set") {
+  constexpr std::int64_t shapes[][3] = {{5, 7, 0}, {9, 26, 1}, {13, 11, 2}, {4, 50, 9}, {17, 25, 65}, {1, 3, 900}};
+  std::uint64_t stream = 0;
+  for (const auto& [from, to] : {std::pair{dtype::f16, dtype::f32}, {dtype::bf16, dtype::f32}, {dtype::f16, dtype::f64},
+                                 {dtype::bf16, dtype::f64}, {dtype::f32, dtype::f64}}) {
+    for (const sample_class k : reference::element_classes) {
+      for (const scales& c : {scales{1, 1}, scales{0.1, -3}}) {
+        const std::int64_t* const s = shapes[stream++ % std::size(shapes)];
+        const auto f = reference::fill_factors(k, s[0], s[1], s[2], true, 24, stream, from);
+        attributes attrs = c.attrs();
+        attrs.push_back({"dtype", std::string(name_of(to))});
+        const std::string what = std::string(name_of(from)) + " to " + std::string(name_of(to));
+        std::vector<array> in = inputs(f, stream % 3 != 0);
+        if (!check(in, attrs, what)) return;
+        // A bias of the result's format, whose last bits the operands' format has not.
+        if (in.size() == 2) in.emplace_back();
+        in[2] = reference::fill(k, to, {s[0], 1}, 24, stream);
+        if (!check(in, attrs, what + ", a bias of the result's")) return;
+      }
+    }
+  }
+}
+
+TEST_CASE("matmul in wider formats: batches, repeated operands and layouts; an output says its format") {
+  std::uint64_t stream = 0;
+  for (const auto& [from, to] : {std::pair{dtype::bf16, dtype::f32}, {dtype::f32, dtype::f64}}) {
+    auto f = reference::fill_factors(sample_class::wide_exponents, 6 * 10, 14, 19, true, 25, stream++, from);
+    f.a.shape = {3, 2, 10, 19};
+    f.b.shape = {2, 19, 7};
+    const std::vector<array> in{f.a, f.b, of_numbers(from, {2, 1, 7}, std::vector<double>(14, 0.7))};
+    const array want = reference::evaluate("matmul", in, {{"dtype", std::string(name_of(to))}});
+    for (const tests::setting& s : settings()) {
+      if (s.first == tier::double_double) continue;
+      for (const reference::layout l : tests::layouts) {
+        std::vector<std::unique_ptr<tests::placed_tensor>> placed;
+        for (const array& x : in) placed.push_back(std::make_unique<tests::placed_tensor>(*s.ctx, x, l));
+        tests::placed_tensor out(*s.ctx, want.type, want.shape, l);
+        matmul(*s.ctx, placed[0]->view(), placed[1]->view(), placed[2]->view(), out.view());
+        CHECK(out.get() == want);
+      }
+    }
+  }
+  context ctx;
+  const std::vector<float> x{1, 0x1p-24f}, one{3};
+  std::vector<double> y(4);
+  // x as both columns, and one number as every element.
+  const const_tensor_view repeated(x.data(), dtype::f32, {2, 2}, sizes{1, 0});
+  matmul(ctx, repeated, repeated, tensor_view(y.data(), {2, 2}));
+  CHECK(y == std::vector<double>{1 + 0x1p-24, 1 + 0x1p-24, 0x1p-24 + 0x1p-48, 0x1p-24 + 0x1p-48});
+  const const_tensor_view same(one.data(), dtype::f32, {2, 5}, sizes{0, 0});
+  matmul(ctx, same, same.transpose(), tensor_view(y.data(), {2, 2}));
+  CHECK(y == std::vector<double>(4, 45));
+  prepared_calls p = ctx.prepare([&](context& c) { matmul(c, same, same.transpose(), tensor_view(y.data(), {2, 2})); });
+  for (int i = 0; i < 2; ++i) {
+    y.assign(4, 0);
+    p.run();
+    CHECK(y == std::vector<double>(4, 45));
+  }
+}
+
+TEST_CASE("matmul in wider formats: what is refused") {
+  const auto tensor_of = [](dtype t, const shape_list& s) { return array(t, s); };
+  const auto refusal = [&](dtype t, const attributes& attrs, dtype of_bias = dtype::f32) {
+    const array a = tensor_of(t, {2, 3}), b = tensor_of(t, {3, 2}), c = tensor_of(of_bias, {2});
+    const std::vector<const_tensor_view> in{const_tensor_view(a.bytes.data(), t, {2, 3}),
+                                            const_tensor_view(b.bytes.data(), t, {3, 2}),
+                                            const_tensor_view(c.bytes.data(), of_bias, {2})};
+    try {
+      infer(*find("matmul"), in, attrs);
+    } catch (const error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const auto named = [](const char* t) { return attributes{{"dtype", std::string(t)}}; };
+  CHECK(refusal(dtype::f32, named("f16")) == "matmul: dtype: expected f32 or f64, of operands of f32, got f16");
+  CHECK(refusal(dtype::f16, named("bf16")) == "matmul: dtype: expected f16, f32 or f64, of operands of f16, got bf16");
+  CHECK(refusal(dtype::f64, named("f32")) == "matmul: dtype: expected f64, of operands of f64, got f32");
+  CHECK(refusal(dtype::f32, named("i64")) == "matmul: dtype: expected f32 or f64, of operands of f32, got i64");
+  CHECK(refusal(dtype::f16, named("f64")) == "matmul: bias: expected f16, as a, got f32");
+  CHECK(refusal(dtype::f16, named("f32")).empty());
+  attributes chain = named("f64");
+  chain.push_back({"accumulate", std::string("fma_chain")});
+  CHECK(refusal(dtype::f32, chain) == "matmul: dtype: expected f32 with fma_chain, got f64");
+  context ctx;
+  std::vector<float> x(4);
+  std::vector<bf16> narrow(4);
+  CHECK_THROWS_WITH(matmul(ctx, const_tensor_view(x.data(), {2, 2}), const_tensor_view(x.data(), {2, 2}),
+                           tensor_view(narrow.data(), {2, 2})),
+                    doctest::Contains("matmul: out: expected f32, got bf16"));
 }
