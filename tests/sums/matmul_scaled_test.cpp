@@ -319,7 +319,7 @@ TEST_CASE("matmul in wider formats: batches, repeated operands and layouts; an o
   const const_tensor_view same(one.data(), dtype::f32, {2, 5}, sizes{0, 0});
   matmul(ctx, same, same.transpose(), tensor_view(y.data(), {2, 2}));
   CHECK(y == std::vector<double>(4, 45));
-  prepared_calls p = ctx.prepare([&](context& c) { matmul(c, same, same.transpose(), tensor_view(y.data(), {2, 2})); });
+  prepared_calls p = ctx.prepare([&] { matmul(ctx, same, same.transpose(), tensor_view(y.data(), {2, 2})); });
   for (int i = 0; i < 2; ++i) {
     y.assign(4, 0);
     p.run();
