@@ -15,8 +15,10 @@ struct copier {
 
   void copy(operand& o, std::int64_t outer, std::int64_t inner) {
     const dtype to = p.out.type;
-    if (o.data == nullptr || o.type == to) return;
+    if (o.type == to) return;
     const operand from = o;
+    o.type = to;
+    if (o.data == nullptr) return;  // no bias, or no terms
     sizes shape, old_strides, new_strides;
     checked_size count = 1;
     // From the innermost axis to the outermost. What is repeated is copied once. The elements of a line begin at multiples of four: what is read fast.
@@ -41,7 +43,6 @@ struct copier {
     std::byte* const at = memory + (made.bytes.fits() ? made.bytes.value() : 0);
     o.data = at;
     o.first = 0;
-    o.type = to;
     made.bytes += checked_size::product(count, size_of(to)).rounded_up(256);
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return;
     const const_tensor_view x(from.begin(), from.type, shape, old_strides);

@@ -26,8 +26,13 @@ constexpr std::int64_t required_outputs = 200'000;
 constexpr auto& classes = reference::element_classes;
 
 // The least share of outputs that must be of the class, by the oracle's word. (Not all can be: sums of one or two terms
-// have no near-ties, and one NaN or infinity reaches one row or column of a product.)
-double least_share(sample_class c, const std::string& op) {
+// have no near-ties, and one NaN or infinity reaches one row or column of a product. Sums of products of few bits are seldom numbers of few bits,
+// and products of subnormal numbers of 16 bits are mostly zero.)
+double least_share(sample_class c, const std::string& op, dtype type) {
+  const bool is_narrow = type == dtype::f16 || type == dtype::bf16;
+  if (is_narrow && c == sample_class::narrow_lattice) return 0.15;
+  if (is_narrow && c == sample_class::subnormal) return type == dtype::f16 ? 0.5 : 0.05;
+  if (is_narrow && c == sample_class::overflow_border) return 0.4;
   switch (c) {
     case sample_class::ties:
     case sample_class::near_ties:
@@ -73,21 +78,26 @@ void check_all(const std::string& op, const Calls& calls, std::int64_t required 
   for (const engine& e : all) names += (names.empty() ? "" : ", ") + e.name;
   std::int64_t total = 0;
   std::string table;
+  dtype type{};
   for (const sample_class c : classes) {
     tally counted;
-    calls(c, [&](const std::vector<array>& in, const attributes& attrs) { check(all, op, c, in, attrs, counted); });
+    calls(c, [&](const std::vector<array>& in, const attributes& attrs) {
+      type = in[0].type;
+      check(all, op, c, in, attrs, counted);
+    });
     total += counted.outputs;
     const double share = static_cast<double>(counted.hits) / static_cast<double>(counted.outputs);
     char line[96];
     std::snprintf(line, sizeof line, "\n  %-16s %7lld outputs, %7lld of the class", std::string(name_of(c)).c_str(),
                   static_cast<long long>(counted.outputs), static_cast<long long>(counted.hits));
     table += line;
-    if (least_share(c, op) == 0) continue;  // nothing is promised
-    CHECK_MESSAGE(share >= least_share(c, op),
+    const double least = least_share(c, op, type);
+    if (least == 0) continue;  // nothing is promised
+    CHECK_MESSAGE(share >= least,
                   op << " " << name_of(c) << ": " << counted.hits << " of " << counted.outputs);
   }
   CHECK(total >= required);
-  MESSAGE(op << ": " << total << " outputs against the oracle on each of " << names << table);
+  MESSAGE(op << " of " << name_of(type) << ": " << total << " outputs against the oracle on each of " << names << table);
 }
 
 // Rows and terms per row; about 18,600 outputs.
@@ -144,7 +154,6 @@ TEST_CASE("matmul: 200,000 outputs of each format against the oracle, every clas
     std::int64_t m, n, k;
   };
   for (const dtype type : {dtype::f16, dtype::bf16, dtype::f32}) {
-    MESSAGE(std::string(name_of(type)));
     check_all("matmul", [type](sample_class c, const auto& call_on_all) {
       std::uint64_t stream = 0;
       for (const shape& s : {shape{20, 40, 1}, {31, 40, 2}, {25, 67, 5}, {35, 65, 33}, {32, 96, 100}, {31, 33, 700},
