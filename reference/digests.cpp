@@ -96,7 +96,9 @@ std::vector<array> matmul_inputs(const digest_case& c) {
     bias = f.bias;
   }
   std::vector<array> v{ta ? transposed(a) : a, tb ? transposed(b) : b};
-  if (c.shapes.size() > 2) v.push_back(bias);
+  if (c.shapes.size() > 2) {
+    v.push_back(c.formats[2] == c.formats[0] ? bias : fill(c.kind, c.formats[2], c.shapes[2], c.seed, 2));
+  }
   return v;
 }
 

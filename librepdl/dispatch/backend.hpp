@@ -32,7 +32,7 @@ struct kernel_choice {
   int tile = -1;       ///< of a product that has several shapes of tiles, the one of this number; -1: the fastest one
   bool split = false;  ///< with tile: cut the product's sums into parts
   product_engine engine = product_engine::any;
-  bool dry = false;    ///< launch nothing: only to see which kernels are chosen
+  bool dry = false;  ///< launch nothing: only to see which kernels are chosen
 };
 
 /// What the tests of a backend's kernels showed.

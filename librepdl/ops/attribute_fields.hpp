@@ -59,7 +59,8 @@ inline constexpr auto fields_of<matmul_options> =
 template <>
 inline constexpr auto fields_of<matmul_attrs> = std::tuple_cat(
     fields_of<matmul_options>,
-    std::tuple{field{"dtype", &matmul_attrs::dtype, "the result's format: the operands' or a wider one; absent: the output's, or the operands'"}});
+    std::tuple{field{"dtype", &matmul_attrs::dtype,
+                     "the result's format: the operands' or a wider one; absent: the output's, or the operands'"}});
 
 template <>
 inline constexpr auto fields_of<conv2d_options> = std::tuple{

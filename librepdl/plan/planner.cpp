@@ -512,7 +512,8 @@ product_plan make_product(inputs in, const tensor_view& out, const matmul_option
   set(p.out, out.data(), out.type(), 0, row.stride[0], column.stride[0]);
   set(p.a, x.data(), x.type(), 1, row.stride[1], x.strides()[x.rank() - 1]);
   set(p.b, y.data(), y.type(), 2, column.stride[2], y.strides()[y.rank() - 2]);
-  set(p.bias, has_bias ? in[2].data() : nullptr, has_bias ? in[2].type() : out.type(), 3, row.stride[3], column.stride[3]);
+  set(p.bias, has_bias ? in[2].data() : nullptr, has_bias ? in[2].type() : out.type(), 3, row.stride[3],
+      column.stride[3]);
   return p;
 }
 

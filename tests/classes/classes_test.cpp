@@ -93,11 +93,11 @@ void check_all(const std::string& op, const Calls& calls, std::int64_t required 
     table += line;
     const double least = least_share(c, op, type);
     if (least == 0) continue;  // nothing is promised
-    CHECK_MESSAGE(share >= least,
-                  op << " " << name_of(c) << ": " << counted.hits << " of " << counted.outputs);
+    CHECK_MESSAGE(share >= least, op << " " << name_of(c) << ": " << counted.hits << " of " << counted.outputs);
   }
   CHECK(total >= required);
-  MESSAGE(op << " of " << name_of(type) << ": " << total << " outputs against the oracle on each of " << names << table);
+  MESSAGE(op << " of " << name_of(type) << ": " << total << " outputs against the oracle on each of " << names
+             << table);
 }
 
 // Rows and terms per row; about 18,600 outputs.
@@ -156,8 +156,14 @@ TEST_CASE("matmul: 200,000 outputs of each format against the oracle, every clas
   for (const dtype type : {dtype::f16, dtype::bf16, dtype::f32}) {
     check_all("matmul", [type](sample_class c, const auto& call_on_all) {
       std::uint64_t stream = 0;
-      for (const shape& s : {shape{20, 40, 1}, {31, 40, 2}, {25, 67, 5}, {35, 65, 33}, {32, 96, 100}, {31, 33, 700},
-                             {2, 3, 20'000}, {1, 2, 1 << 18}}) {
+      for (const shape& s : {shape{20, 40, 1},
+                             {31, 40, 2},
+                             {25, 67, 5},
+                             {35, 65, 33},
+                             {32, 96, 100},
+                             {31, 33, 700},
+                             {2, 3, 20'000},
+                             {1, 2, 1 << 18}}) {
         for (const bool bias : {false, true}) {
           if (bias && s.k > 100) continue;
           const reference::factors f = reference::fill_factors(c, s.m, s.n, s.k, bias, 9, stream++, type);

@@ -31,9 +31,9 @@ inline std::vector<engine> engines() {
       o.where = d.where;
       o.products = products;
       const std::string name = name_of(d.where);
-      all.push_back({products == product_engine::any ? name
-                                                     : name + (products == product_engine::residues ? ", residues"
-                                                                                                    : ", binary64"),
+      all.push_back({products == product_engine::any
+                         ? name
+                         : name + (products == product_engine::residues ? ", residues" : ", binary64"),
                      std::make_unique<context>(o)});
     }
   }

@@ -270,8 +270,11 @@ TEST_CASE("scaled matmul: few outputs of long sums, and many blocks") {
 TEST_CASE("matmul in wider formats: every class of factors, from every tier, on every instruction set") {
   constexpr std::int64_t shapes[][3] = {{5, 7, 0}, {9, 26, 1}, {13, 11, 2}, {4, 50, 9}, {17, 25, 65}, {1, 3, 900}};
   std::uint64_t stream = 0;
-  for (const auto& [from, to] : {std::pair{dtype::f16, dtype::f32}, {dtype::bf16, dtype::f32}, {dtype::f16, dtype::f64},
-                                 {dtype::bf16, dtype::f64}, {dtype::f32, dtype::f64}}) {
+  for (const auto& [from, to] : {std::pair{dtype::f16, dtype::f32},
+                                 {dtype::bf16, dtype::f32},
+                                 {dtype::f16, dtype::f64},
+                                 {dtype::bf16, dtype::f64},
+                                 {dtype::f32, dtype::f64}}) {
     for (const sample_class k : reference::element_classes) {
       for (const scales& c : {scales{1, 1}, scales{0.1, -3}}) {
         const std::int64_t* const s = shapes[stream++ % std::size(shapes)];

@@ -213,6 +213,9 @@ class fuzzer {
     e.subject.first_tier = w.flip() ? tier::proved : static_cast<tier>(w.between(1, 3));
     if (w.below(8) == 0) e.witness.first_tier = static_cast<tier>(w.between(1, 3));
     for (context_options* o : {&e.subject, &e.witness}) {
+      if (o->where.kind == device_kind::cuda && r.call.op->family == "matmul") {
+        o->products = static_cast<product_engine>(w.between(0, 2));
+      }
       if (!is_affordable(r, *o)) o->first_tier = tier::double_double;
     }
     return e;
@@ -224,11 +227,17 @@ class fuzzer {
     explicit engine(const context_options& o)
         : ctx(o),
           runner(ctx),
-          label(o.where.kind == device_kind::cpu ? label_of(ctx.isa(), ctx.threads(), o.first_tier)
-                                                 : label_of(name_of(o.where), 0, o.first_tier)) {}
+          label(o.where.kind == device_kind::cpu
+                    ? label_of(ctx.isa(), ctx.threads(), o.first_tier)
+                    : label_of(name_of(o.where) + suffix_of(o.products), 0, o.first_tier)) {}
+    static std::string suffix_of(product_engine p) {
+      return p == product_engine::any        ? ""
+             : p == product_engine::binary64 ? ", products in binary64"
+                                             : ", products by residues";
+    }
   };
   engine& engine_for(const context_options& o) {
-    auto& e = engines_[std::tuple(o.where.kind, o.where.index, o.isa, o.threads, o.first_tier)];
+    auto& e = engines_[std::tuple(o.where.kind, o.where.index, o.isa, o.threads, o.first_tier, o.products)];
     if (!e) e = std::make_unique<engine>(o);
     return *e;
   }
@@ -308,7 +317,8 @@ class fuzzer {
   std::vector<std::string> isas_;
   std::vector<device> gpus_;
   std::vector<const op_info*> ops_;
-  std::map<std::tuple<device_kind, std::int32_t, std::string, int, tier>, std::unique_ptr<engine>> engines_;
+  std::map<std::tuple<device_kind, std::int32_t, std::string, int, tier, product_engine>, std::unique_ptr<engine>>
+      engines_;
   context checker_{context_options{.threads = 1}};  // of faulty calls: what they are given is in the host's memory
   std::int64_t index_ = 0, calls_ = 0, gpu_calls_ = 0, undecided_ = 0, elements_ = 0, refused_ = 0;
   std::int64_t combinations_ = 0, missed_ = 0;

@@ -40,7 +40,8 @@ struct statistics {
 enum class product_engine : std::int32_t {
   any = 0,       ///< the one that is faster for the call
   binary64 = 1,  ///< sums in binary64, with a bound
-  residues = 2,  ///< sums of integers modulo several numbers: f16, bf16 and f32 on GPUs of compute capability 9.0; elsewhere any
+  residues =
+      2,  ///< sums of integers modulo several numbers: f16, bf16 and f32 on GPUs of compute capability 9.0; elsewhere any
 };
 
 /// The most threads of a context.

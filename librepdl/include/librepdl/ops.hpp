@@ -64,8 +64,8 @@ void prelu_backward_w(context& ctx, const_tensor_view g, const_tensor_view x, te
                       const reduce_options& options = {});
 
 /// out (..., m, n) = alpha a (..., m, k) times b (..., k, n), + beta bias, each element rounded once (accumulate::exact),
-/// all of one format, f16, bf16 or f32; or by the contract's FMA chain (accumulate::fma_chain), in f32 and without
-/// factors. Batch axes broadcast. k = 0 gives +0, or beta bias.
+/// a and b of one format, f16, bf16, f32 or f64, out of that or a wider one (f32 or f64 of 16 bits, f64 of f32), bias of either; or by the
+/// contract's FMA chain (accumulate::fma_chain), in f32 and without factors. Batch axes broadcast. k = 0 gives +0, or beta bias.
 /// Source of the certificate: S. M. Rump, "Error estimation of floating-point summation and dot product", BIT 52
 /// (2012).
 void matmul(context& ctx, const_tensor_view a, const_tensor_view b, tensor_view out,

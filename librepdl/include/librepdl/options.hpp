@@ -65,7 +65,7 @@ struct matmul_options {
   bool transpose_a = false;  ///< a is (..., k, m)
   bool transpose_b = false;  ///< b is (..., n, k)
   repdl::accumulate accumulate = repdl::accumulate::exact;
-  const_tensor_view bias{};  ///< deprecated, an operand: of a's format, broadcast to the output's shape
+  const_tensor_view bias{};  ///< deprecated, an operand: of a's or the result's format, broadcast to the output's shape
   double alpha = 1;          ///< a factor of the product: 0 or of magnitude in [2^-200, 2^200]; 1 with fma_chain
   double beta = 1;           ///< a factor of the bias, likewise; 0 multiplies, too: 0 inf is NaN
 };
