@@ -452,6 +452,7 @@ class cublas {
     sgemm_ = reinterpret_cast<gemm<float>>(dlsym(library_, "cublasSgemm_v2"));
     dgemm_ = reinterpret_cast<gemm<double>>(dlsym(library_, "cublasDgemm_v2"));
     gemm_ex_ = reinterpret_cast<gemm_ex>(dlsym(library_, "cublasGemmEx"));
+    batched_ = reinterpret_cast<batched_gemm>(dlsym(library_, "cublasGemmStridedBatchedEx"));
     reinterpret_cast<create>(dlsym(library_, "cublasCreate_v2"))(&handle_);
     reinterpret_cast<set_stream>(dlsym(library_, "cublasSetStream_v2"))(handle_, stream);
   }
@@ -463,16 +464,31 @@ class cublas {
   void linear(dtype format, int m, int n, int k, const void* x, const void* w, void* y) const {
     const float one = 1;
     const float zero = 0;
-    const int type = format == dtype::bf16 ? 14 : format == dtype::f16 ? 2 : 0;  // CUDA_R_16BF, _16F, _32F
-    constexpr int compute_32f = 68;
-    constexpr int default_algorithm = -1;
+    const int type = type_of(format);
     if (gemm_ex_(handle_, 1, 0, n, m, k, &one, w, type, k, x, type, k, &zero, y, type, n, compute_32f,
+                 default_algorithm) != 0) {
+      throw std::runtime_error("cuBLAS failed");
+    }
+  }
+  // So many products z = x y, or x y' where y is (n x k).
+  void products(dtype format, int batches, int m, int n, int k, bool transposed, const void* x, const void* y,
+                void* z) const {
+    const float one = 1;
+    const float zero = 0;
+    const int type = type_of(format);
+    if (batched_(handle_, transposed ? 1 : 0, 0, n, m, k, &one, y, type, transposed ? k : n, std::int64_t{n} * k, x,
+                 type, k, std::int64_t{m} * k, &zero, z, type, n, std::int64_t{m} * n, batches, compute_32f,
                  default_algorithm) != 0) {
       throw std::runtime_error("cuBLAS failed");
     }
   }
 
  private:
+  static constexpr int compute_32f = 68;
+  static constexpr int default_algorithm = -1;
+  static int type_of(dtype format) {
+    return format == dtype::bf16 ? 14 : format == dtype::f16 ? 2 : 0;  // CUDA_R_16BF, _16F, _32F
+  }
   template <class T>
   using gemm = int (*)(void*, int, int, int, int, int, const T*, const T*, int, const T*, int, const T*, T*, int);
   template <class T>
@@ -483,7 +499,11 @@ class cublas {
   }
   using gemm_ex = int (*)(void*, int, int, int, int, int, const void*, const void*, int, int, const void*, int, int,
                           const void*, void*, int, int, int, int);
+  using batched_gemm = int (*)(void*, int, int, int, int, int, const void*, const void*, int, int, long long,
+                               const void*, int, int, long long, const void*, void*, int, int, long long, int, int,
+                               int);
   gemm_ex gemm_ex_ = nullptr;
+  batched_gemm batched_ = nullptr;
   void* library_ = nullptr;
   void* handle_ = nullptr;
   gemm<float> sgemm_ = nullptr;
@@ -555,46 +575,70 @@ void products(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, 
   json.row("matrix products", name, "flop/s", all);
 }
 
-void linear_layers(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, std::int64_t k) {
-  for (const dtype format : {dtype::bf16, dtype::f16, dtype::f32}) {
-    const std::string name = "matmul linear " + std::string(name_of(format)) + " " + std::to_string(m) + "x" +
-                             std::to_string(n) + "x" + std::to_string(k);
-    if (!wanted(name)) continue;
-    const auto tensor_of = [&](std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
-      const auto count = static_cast<std::size_t>(rows * cols);
-      auto to = std::make_unique<buffer>(count * size_of(format));
-      buffer wide(count * 4);
-      fill_normal(ctx, wide, rows * cols, seed);
-      convert(ctx, const_tensor_view(wide.f(), sizes{rows, cols}, gpu),
-              tensor_view(to->data, format, sizes{rows, cols}, gpu));
-      ctx.synchronize();
-      return to;
-    };
-    const auto x = tensor_of(m, k, 1);
-    const auto w = tensor_of(n, k, 2);
-    const auto y = tensor_of(m, n, 3);
+// Operands of a format, and what is made of them beside cuBLAS.
+class linear_products {
+ public:
+  linear_products(context& ctx, const cublas& blas, dtype format) : ctx_(ctx), blas_(blas), format_(format) {}
+
+  // Of a linear layer: x (m x k) times w' (n x k).
+  void layer(std::int64_t m, std::int64_t n, std::int64_t k) const {
+    race_of("linear", 1, m, n, k, true, [&](const void* x, const void* w, void* y) {
+      blas_.linear(format_, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), x, w, y);
+    });
+  }
+  // Of attention: scores (transposed), or values.
+  void batch(std::int64_t batches, std::int64_t m, std::int64_t n, std::int64_t k, bool transposed) const {
+    race_of("batches", batches, m, n, k, transposed, [&](const void* x, const void* y, void* z) {
+      blas_.products(format_, static_cast<int>(batches), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k),
+                     transposed, x, y, z);
+    });
+  }
+
+ private:
+  template <class Peer>
+  void race_of(const std::string& kind, std::int64_t batches, std::int64_t m, std::int64_t n, std::int64_t k,
+               bool transposed, const Peer& peer) const {
+    const auto text = [](std::int64_t i) { return std::to_string(i); };
+    const std::string name = "matmul " + kind + " " + std::string(name_of(format_)) + " " +
+                             (batches == 1 ? "" : text(batches) + "x") + text(m) + "x" + text(n) + "x" + text(k);
+    if (!wanted(name)) return;
+    const auto x = numbers({batches, m, k}, 1);
+    const sizes of_y = transposed ? sizes{batches, n, k} : sizes{batches, k, n};
+    const auto y = numbers(of_y, 2);
+    const auto z = numbers({batches, m, n}, 3);
     matmul_options options;
-    options.transpose_b = true;
-    const double work = 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-    std::vector<contender> contenders = {captured({"ours", work, [&] {
-                                                     matmul(ctx, const_tensor_view(x->data, format, sizes{m, k}, gpu),
-                                                            const_tensor_view(w->data, format, sizes{n, k}, gpu),
-                                                            tensor_view(y->data, format, sizes{m, n}, gpu), options);
-                                                   }})};
-    if (blas.there()) {
-      contenders.push_back(captured({"gemmex", work, [&] {
-                                       blas.linear(format, static_cast<int>(m), static_cast<int>(n),
-                                                   static_cast<int>(k), x->data, w->data, y->data);
-                                     }}));
-    }
+    options.transpose_b = transposed;
+    const double work =
+        2 * static_cast<double>(batches) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    std::vector<contender> contenders = {
+        captured({"ours", work, [&] {
+                    matmul(ctx_, const_tensor_view(x->data, format_, {batches, m, k}, gpu),
+                           const_tensor_view(y->data, format_, of_y, gpu),
+                           tensor_view(z->data, format_, {batches, m, n}, gpu), options);
+                  }})};
+    if (blas_.there()) contenders.push_back(captured({"gemmex", work, [&] { peer(x->data, y->data, z->data); }}));
     const std::vector<result> all = race(contenders);
-    std::printf("%-36s %9.1f us", name.c_str(), all[0].ms * 1e3);
-    if (blas.there()) std::printf("  GemmEx %9.1f us  ratio %.3f", all[1].ms * 1e3, all[1].ratio);
+    std::printf("%-40s %9.1f us", name.c_str(), all[0].ms * 1e3);
+    if (blas_.there()) std::printf("  GemmEx %9.1f us  ratio %.3f", all[1].ms * 1e3, all[1].ratio);
     std::printf("\n");
     std::fflush(stdout);
     json.row("matrix products", name, "flop/s", all);
   }
-}
+  // Normally distributed ones.
+  std::unique_ptr<buffer> numbers(const sizes& shape, std::uint64_t seed) const {
+    const std::int64_t count = element_count(shape);
+    auto to = std::make_unique<buffer>(static_cast<std::size_t>(count) * size_of(format_));
+    buffer wide(static_cast<std::size_t>(count) * 4);
+    fill_normal(ctx_, wide, count, seed);
+    convert(ctx_, const_tensor_view(wide.f(), shape, gpu), tensor_view(to->data, format_, shape, gpu));
+    ctx_.synchronize();
+    return to;
+  }
+
+  context& ctx_;
+  const cublas& blas_;
+  dtype format_;
+};
 
 // ---- the network's operations; bench/pytorch_peers.py sets PyTorch beside them
 
@@ -885,14 +929,24 @@ int run(int argc, char** argv) {
                                 {32, 1000, 2048}}) {
     products(ctx, blas, m, n, k, "normal", accumulate::exact);
   }
-  for (const std::int64_t m : {1, 2, 4, 8, 16, 32, 64}) linear_layers(ctx, blas, m, 4096, 4096);
-  for (const std::int64_t n : {512, 1024, 2048, 4096, 8192}) linear_layers(ctx, blas, n, n, n);
-  for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{768, 768}, {3072, 768}, {768, 3072}}) {
-    linear_layers(ctx, blas, 8192, n, k);
+  for (const dtype format : {dtype::bf16, dtype::f16, dtype::f32}) {
+    const linear_products of(ctx, blas, format);
+    for (const std::int64_t m : {1, 2, 4, 8, 16, 32, 64}) of.layer(m, 4096, 4096);
+    for (const std::int64_t n : {512, 1024, 2048, 4096, 8192}) of.layer(n, n, n);
+    for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{768, 768}, {3072, 768}, {768, 3072}})
+      of.layer(8192, n, k);
+    of.batch(96, 1024, 1024, 64, true);
+    of.batch(96, 1024, 64, 1024, false);
   }
   products(ctx, blas, 4096, 4096, 4096, "bf16 values", accumulate::exact);
   products(ctx, blas, 1024, 1024, 1024, "all cancel", accumulate::exact);
-  products(ctx, blas, 4096, 4096, 4096, "fma_chain", accumulate::fma_chain);
+  for (const std::int64_t n : {256, 512, 1024, 2048, 4096, 8192}) {
+    products(ctx, blas, n, n, n, "fma_chain", accumulate::fma_chain);
+  }
+  for (const auto& [m, n, k] :
+       {std::array<std::int64_t, 3>{16384, 512, 512}, {256, 4096, 4096}, {4096, 4096, 64}, {32, 1000, 2048}}) {
+    products(ctx, blas, m, n, k, "fma_chain", accumulate::fma_chain);
+  }
   json.close();
   return 0;
 }

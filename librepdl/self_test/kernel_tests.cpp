@@ -309,6 +309,30 @@ std::vector<group> by_thin_tiles(dtype type) {
   return all;
 }
 
+// Each tile of the chain: operands that are read in fours, along their terms and across, and one element at a time.
+std::vector<group> by_chains() {
+  std::vector<group> all;
+  for (const int tile : {2, 4, 8}) {
+    group g;
+    for (const layout how : {layout::contiguous, layout::spread}) {
+      test_call c{op_id::matmul, {{{2, 132, 72}, how}, {{72, 148}, how}, {{148}, layout::contiguous}}};
+      c.choice.tile = tile;
+      c.attrs = {{"accumulate", "fma_chain"}};
+      g.push_back(c);
+      c.in[0].shape = {75, 132};
+      c.in[1].shape = {148, 75};
+      c.attrs.insert(c.attrs.end(), {{"transpose_a", "true"}, {"transpose_b", "true"}});
+      g.push_back(c);
+      c.in[0].shape = {132, 76};
+      c.in[1].shape = {148, 76};
+      c.attrs = {{"accumulate", "fma_chain"}, {"transpose_b", "true"}};
+      g.push_back(c);
+    }
+    all.push_back(g);
+  }
+  return all;
+}
+
 std::vector<group> matmul_calls(dtype type) {
   const auto spread = [&](const sizes& shape) { return operand{shape, layout::spread, type}; };
   const test_call batches{op_id::matmul, {spread({3, 2, 5, 37}), spread({3, 1, 37, 7}), spread({2, 5, 7})}};
@@ -340,6 +364,7 @@ std::vector<group> matmul_calls(dtype type) {
     test_call chain = batches;
     chain.attrs = {{"accumulate", "fma_chain"}};
     all.push_back({chain});
+    for (const group& g : by_chains()) all.push_back(g);
   }
   return all;
 }

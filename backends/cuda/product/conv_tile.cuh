@@ -1,6 +1,7 @@
 // How operands of the convolutions' product kernel get from tensors into shared memory.
 #pragma once
 
+#include "backends/cuda/core/async_copy.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/product/conv.hpp"
 
@@ -84,22 +85,6 @@ __device__ inline place load_place(const place* from) {
 }
 __device__ inline place absent_place() { return {0, nowhere, nowhere}; }
 
-template <int Bytes>
-__device__ void copy_or_zero(float* shared, std::int64_t global, bool present) {
-  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  const int bytes = present ? Bytes : 0;
-  if constexpr (Bytes == 16) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes));
-  } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(bytes));
-  }
-}
-__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int Pending>
-__device__ void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
-}
-
 struct limits {
   unsigned h, w;
   __device__ bool present(const place& a, const place& b) const {
@@ -172,7 +157,7 @@ class copier {
   }
   template <int Bytes>
   __device__ void start(int at, const place& a, const place& b) const {
-    copy_or_zero<Bytes>(to_ + at, a.address + b.address, in_.present(a, b));
+    copy_async<Bytes>(to_ + at, reinterpret_cast<const float*>(a.address + b.address), in_.present(a, b));
   }
 
   const place* lines_;

@@ -1,6 +1,7 @@
 // matmul with accumulate::fma_chain (contract, section 5): s = +0; s = fma(a_k, b_k, s) in binary32, k ascending; then,
 // apart, s + bias. The order is the result's definition, so blocks only cut m and n, and the last block of k is not
 // padded: fma(0, 0, -0) is +0, so a padded step would change a bit.
+#include "backends/cuda/core/async_copy.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "backends/cuda/product/matmul.hpp"
 #include "librepdl/num/format.hpp"
@@ -9,13 +10,17 @@ namespace repdl::cuda {
 namespace {
 
 constexpr int threads = 256;
-constexpr int tile = 128;  // rows and columns of a block
-constexpr int tile_k = 16;
-constexpr int per_thread = tile * tile_k / threads;
 
 // Strides of an operand, as in the plan.
 struct steps {
   std::int64_t outer, inner;
+};
+
+// How an operand is read. The same for all threads of a block: it stays where the kernel's parameters are.
+struct panel_source {
+  steps step;
+  bool k_fast;  // terms lie nearer to each other than lines
+  bool packed;  // four of what lies nearer are side by side, at multiples of 16 bytes
 };
 
 struct chain {
@@ -24,109 +29,145 @@ struct chain {
   const float* b;
   const float* bias;  // null: none
   float* out;
-  steps of_a, of_b, of_bias, of_out;
-  strided_axes<4> batch;    // of a, b, the output, the bias
-  bool a_k_fast, b_k_fast;  // which index of an operand is consecutive in memory
+  panel_source of_a, of_b;
+  steps of_bias, of_out;
+  strided_axes<4> batch;  // of a, b, the output, the bias
+  bool packed_out;        // four columns side by side at multiples of 16 bytes
 };
 
-// Element i of a thread's share of a tile_k x tile panel: where it lies.
-__device__ inline void place(bool k_fast, int i, int& row, int& k) {
-  const int n = i * threads + static_cast<int>(threadIdx.x);
-  row = k_fast ? n / tile_k : n % tile;
-  k = k_fast ? n % tile_k : n / tile;
-}
+// Lines x Lines outputs of a block, PerThread x PerThread of a thread, Terms at a time: a unit of four elements of each operand for each thread.
+template <int Lines, int PerThread, int Terms>
+struct chain_tile {
+  static constexpr int lines = Lines, per_thread = PerThread, terms = Terms;
+  static constexpr int side = Lines / PerThread;  // threads
+  static constexpr int run =
+      PerThread < 4 ? PerThread : 4;  // neighbouring lines of a thread; as many more Lines / 2 further
+  static constexpr int stages = 4;    // panels in shared memory
+  static_assert(side * side == threads && threads * 4 == Lines * Terms && PerThread <= 8);
+  using panel = float[Terms][Lines + 4];
 
+  // The lines of a thread at a place of its side.
+  static __device__ int line(int at, int i) { return i / run * (Lines / 2) + at * run + i % run; }
+};
+
+// Copies a thread's unit of an operand's panels, one after the other.
+template <class Tile>
+class panel_copier {
+ public:
+  // Begins at a line; `lines` of them are left.
+  __device__ panel_copier(const panel_source& o, const float* first, std::int64_t lines) {
+    const int n = static_cast<int>(threadIdx.x);
+    line_ = o.k_fast ? n / (Tile::terms / 4) : n % (Tile::lines / 4) * 4;
+    term_ = o.k_fast ? n % (Tile::terms / 4) * 4 : n / (Tile::lines / 4);
+    lines_ = static_cast<int>(max(min(lines - line_, std::int64_t{4}), std::int64_t{0}));
+    from_ = first + line_ * o.step.outer + term_ * o.step.inner;
+  }
+  // Starts to copy the next panel, of so many terms or more; none: nothing.
+  __device__ void copy(const panel_source& o, std::int64_t terms, typename Tile::panel& to) {
+    const int left = static_cast<int>(max(min(terms - term_, std::int64_t{4}), std::int64_t{0}));
+    float* const place = &to[term_][line_];
+    if (o.packed && !o.k_fast && lines_ == 4) {
+      copy_async<16>(place, from_, left > 0);
+    } else {
+      const int count = o.k_fast ? (lines_ > 0 ? left : 0) : left > 0 ? lines_ : 0;
+      const std::int64_t along = o.k_fast ? o.step.inner : o.step.outer;
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        copy_async<4>(o.k_fast ? place + e * static_cast<int>(sizeof(to[0]) / sizeof(float)) : place + e,
+                      from_ + e * along, e < count);
+      }
+    }
+    from_ += Tile::terms * o.step.inner;
+  }
+
+ private:
+  const float* from_;
+  int line_, term_, lines_;
+};
+
+template <class Tile>
 __global__ void __launch_bounds__(threads, 2) chain_kernel(const __grid_constant__ chain c, counter* counters) {
-  __shared__ __align__(16) float a_tile[2][tile_k][tile + 4];
-  __shared__ __align__(16) float b_tile[2][tile_k][tile + 4];
-  const std::int64_t cols = (c.n + tile - 1) / tile;
-  const std::int64_t rows = (c.m + tile - 1) / tile;
+  __shared__ __align__(16) typename Tile::panel a_panels[Tile::stages];
+  __shared__ __align__(16) typename Tile::panel b_panels[Tile::stages];
+  const std::int64_t cols = (c.n + Tile::lines - 1) / Tile::lines;
+  const std::int64_t rows = (c.m + Tile::lines - 1) / Tile::lines;
   const std::int64_t index = blockIdx.x;
   std::int64_t offset[4];
   c.batch.locate(index / (rows * cols), offset);
-  const std::int64_t row0 = index / cols % rows * tile;
-  const std::int64_t col0 = index % cols * tile;
-  const float* const a = c.a + offset[0];
-  const float* const b = c.b + offset[1];
+  const std::int64_t row0 = index / cols % rows * Tile::lines;
+  const std::int64_t col0 = index % cols * Tile::lines;
+  const int tid = static_cast<int>(threadIdx.x);
+  const int ty = tid / Tile::side;
+  const int tx = tid % Tile::side;
+
+  panel_copier<Tile> copier_a(c.of_a, c.a + offset[0] + row0 * c.of_a.step.outer, c.m - row0);
+  panel_copier<Tile> copier_b(c.of_b, c.b + offset[1] + col0 * c.of_b.step.outer, c.n - col0);
+  // A panel is the next group of copies, which may be empty.
+  const auto copy = [&](std::int64_t k0, int place) {
+    if (k0 < c.k) {
+      copier_a.copy(c.of_a, c.k - k0, a_panels[place]);
+      copier_b.copy(c.of_b, c.k - k0, b_panels[place]);
+    }
+    commit_copies();
+  };
+  constexpr int per_thread = Tile::per_thread;
+  float sum[per_thread][per_thread] = {};
+  const auto step = [&](int place, int k) {
+    float x[per_thread];
+    float y[per_thread];
+    using word = std::conditional_t<Tile::run == 4, float4, float2>;
+#pragma unroll
+    for (int i = 0; i < per_thread; i += Tile::run) {
+      *reinterpret_cast<word*>(x + i) = *reinterpret_cast<const word*>(&a_panels[place][k][Tile::line(ty, i)]);
+      *reinterpret_cast<word*>(y + i) = *reinterpret_cast<const word*>(&b_panels[place][k][Tile::line(tx, i)]);
+    }
+#pragma unroll
+    for (int i = 0; i < per_thread; ++i) {
+#pragma unroll
+      for (int j = 0; j < per_thread; ++j) sum[i][j] = __fmaf_rn(x[i], y[j], sum[i][j]);
+    }
+  };
+
+  for (int i = 0; i < Tile::stages - 1; ++i) copy(i * Tile::terms, i);
+  int place = 0;
+  for (std::int64_t k0 = 0; k0 < c.k; k0 += Tile::terms) {
+    wait_for_copies<Tile::stages - 2>();
+    __syncthreads();  // the panel is there, and the one before it is done with
+    copy(k0 + (Tile::stages - 1) * Tile::terms, (place + Tile::stages - 1) % Tile::stages);
+    if (c.k - k0 >= Tile::terms) {
+#pragma unroll
+      for (int k = 0; k < Tile::terms; ++k) step(place, k);
+    } else {
+#pragma unroll 1
+      for (int k = 0; k < static_cast<int>(c.k - k0); ++k) step(place, k);
+    }
+    place = (place + 1) % Tile::stages;
+  }
+
   float* const out = c.out + offset[2];
   const float* const bias = c.bias == nullptr ? nullptr : c.bias + offset[3];
-  const int tid = static_cast<int>(threadIdx.x);
-  const int ty = tid / 16 * 4;  // rows ty + {0..3} and 64 + ty + {0..3}, columns likewise
-  const int tx = tid % 16 * 4;
-
-  float next_a[per_thread];
-  float next_b[per_thread];
-  const auto load = [&](std::int64_t k0) {
 #pragma unroll
-    for (int i = 0; i < per_thread; ++i) {
-      int r;
-      int k;
-      place(c.a_k_fast, i, r, k);
-      next_a[i] = row0 + r < c.m && k0 + k < c.k ? a[(row0 + r) * c.of_a.outer + (k0 + k) * c.of_a.inner] : 0.0f;
-      place(c.b_k_fast, i, r, k);
-      next_b[i] = col0 + r < c.n && k0 + k < c.k ? b[(col0 + r) * c.of_b.outer + (k0 + k) * c.of_b.inner] : 0.0f;
-    }
-  };
-  const auto store = [&](int buffer) {
+  for (int i = 0; i < per_thread; ++i) {
+    const std::int64_t row = row0 + Tile::line(ty, i);
+    if (row >= c.m) continue;
 #pragma unroll
-    for (int i = 0; i < per_thread; ++i) {
-      int r;
-      int k;
-      place(c.a_k_fast, i, r, k);
-      a_tile[buffer][k][r] = next_a[i];
-      place(c.b_k_fast, i, r, k);
-      b_tile[buffer][k][r] = next_b[i];
-    }
-  };
-
-  float sum[8][8] = {};
-  const auto step = [&](int buffer, int k) {
-    float x[8];
-    float y[8];
+    for (int j = 0; j < per_thread; j += Tile::run) {
+      const std::int64_t col = col0 + Tile::line(tx, j);
+      alignas(16) float result[4];
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      *reinterpret_cast<float4*>(x + 4 * h) = *reinterpret_cast<const float4*>(&a_tile[buffer][k][64 * h + ty]);
-      *reinterpret_cast<float4*>(y + 4 * h) = *reinterpret_cast<const float4*>(&b_tile[buffer][k][64 * h + tx]);
-    }
+      for (int e = 0; e < Tile::run; ++e) {
+        float s = sum[i][j + e];
+        if (bias != nullptr && col + e < c.n)
+          s = __fadd_rn(s, bias[row * c.of_bias.outer + (col + e) * c.of_bias.inner]);
+        result[e] = num::canonical(s);
+      }
+      if (Tile::run == 4 && c.packed_out && col + 4 <= c.n) {
+        *reinterpret_cast<float4*>(out + row * c.of_out.outer + col) = *reinterpret_cast<const float4*>(result);
+      } else {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-#pragma unroll
-      for (int j = 0; j < 8; ++j) sum[i][j] = __fmaf_rn(x[i], y[j], sum[i][j]);
-    }
-  };
-
-  const std::int64_t tiles = (c.k + tile_k - 1) / tile_k;
-  if (tiles > 0) {
-    load(0);
-    store(0);
-    __syncthreads();
-  }
-  for (std::int64_t t = 0; t < tiles; ++t) {
-    const int buffer = static_cast<int>(t & 1);
-    if (t + 1 < tiles) load((t + 1) * tile_k);
-    const std::int64_t rest = c.k - t * tile_k;
-    if (rest >= tile_k) {
-#pragma unroll
-      for (int k = 0; k < tile_k; ++k) step(buffer, k);
-    } else {
-      for (int k = 0; k < rest; ++k) step(buffer, k);
-    }
-    if (t + 1 < tiles) {
-      store(buffer ^ 1);
-      __syncthreads();
-    }
-  }
-
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    const std::int64_t row = row0 + i / 4 * 64 + ty + i % 4;
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const std::int64_t col = col0 + j / 4 * 64 + tx + j % 4;
-      if (row < c.m && col < c.n) {
-        float s = sum[i][j];
-        if (bias != nullptr) s = __fadd_rn(s, bias[row * c.of_bias.outer + col * c.of_bias.inner]);
-        out[row * c.of_out.outer + col * c.of_out.inner] = num::canonical(s);
+        for (int e = 0; e < Tile::run; ++e) {
+          if (col + e < c.n) out[row * c.of_out.outer + (col + e) * c.of_out.inner] = result[e];
+        }
       }
     }
   }
@@ -146,19 +187,38 @@ void prepare_fma_chain(const plan::product_plan& p, const job& j, dispatch::task
   c.b = static_cast<const float*>(p.b.begin());
   c.bias = static_cast<const float*>(p.bias.begin());
   c.out = static_cast<float*>(p.out.begin());
-  c.of_a = {p.a.outer[0], p.a.inner[0]};
-  c.of_b = {p.b.outer[0], p.b.inner[0]};
   c.of_bias = {p.bias.outer[0], p.bias.inner[0]};
   c.of_out = {p.out.outer[0], p.out.inner[0]};
-  c.a_k_fast = size(c.of_a.inner) <= size(c.of_a.outer);
-  c.b_k_fast = size(c.of_b.inner) <= size(c.of_b.outer);
+  // Whether a matrix whose elements lie side by side along one axis, with this stride across it, can be read or written in fours.
+  const auto in_fours = [&](const auto& o, std::int64_t along, std::int64_t across) {
+    bool is = along == 1 && across % 4 == 0 && reinterpret_cast<std::uintptr_t>(o.begin()) % 16 == 0;
+    for (int d = 0; d < p.batch.rank; ++d) is = is && o.batch[d] % 4 == 0;
+    return is;
+  };
+  const auto source_of = [&](const auto& o) {
+    const bool k_fast = size(o.inner[0]) <= size(o.outer[0]);
+    const bool packed = k_fast ? in_fours(o, o.inner[0], o.outer[0]) : in_fours(o, o.outer[0], o.inner[0]);
+    return panel_source{{o.outer[0], o.inner[0]}, k_fast, packed};
+  };
+  c.of_a = source_of(p.a);
+  c.of_b = source_of(p.b);
+  c.packed_out = in_fours(p.out, p.out.inner[0], p.out.outer[0]);
   c.batch.set_shape(p.batch.rank, p.batch.shape);
   c.batch.set_stride(0, p.a.batch);
   c.batch.set_stride(1, p.b.batch);
   c.batch.set_stride(2, p.out.batch);
   c.batch.set_stride(3, p.bias.batch);
-  const std::int64_t blocks = ceil_div(c.m, tile) * ceil_div(c.n, tile) * c.batches;
-  plan_launch<chain_kernel>(t, j, blocks, threads, c, j.counters);
+  // The largest tile of which there are enough for all multiprocessors. (A matter of speed alone.)
+  const auto launch = [&]<class Tile>(bool is_last) {
+    const std::int64_t blocks = ceil_div(c.m, Tile::lines) * ceil_div(c.n, Tile::lines) * c.batches;
+    const int given = j.device.choice.tile;
+    if (!is_last && (given < 0 ? blocks < j.device.multiprocessors : given != Tile::per_thread)) return false;
+    plan_launch<chain_kernel<Tile>>(t, j, blocks, threads, c, j.counters);
+    return true;
+  };
+  if (launch.template operator()<chain_tile<128, 8, 8>>(false)) return;
+  if (launch.template operator()<chain_tile<64, 4, 16>>(false)) return;
+  launch.template operator()<chain_tile<32, 2, 32>>(true);
 }
 
 }  // namespace repdl::cuda

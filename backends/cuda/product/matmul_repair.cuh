@@ -16,10 +16,10 @@ struct dot_sum : num::compensated_sum<double> {
   __device__ void merge_lanes(int distance) {
     merge({__shfl_xor_sync(full_warp, hi, distance), __shfl_xor_sync(full_warp, lo, distance)});
   }
-  // `height`: additions so far.
+  // `height`: additions so far; `errors`: how many, each of at most 2^-53 of the magnitude, lo is the sum of.
   template <class T, bool Scaled>
   __device__ num::decided_value<T> finish(const product& p, double magnitude, int lsb, std::int64_t height,
-                                          const T* bias) {
+                                          std::int64_t errors, const T* bias) {
     const double c = bias == nullptr ? 0.0 : num::widen(*bias);
     if constexpr (!Scaled) {
       if (bias != nullptr) {
@@ -31,7 +31,7 @@ struct dot_sum : num::compensated_sum<double> {
     const double plain = Scaled ? p.alpha * hi + p.beta * c : hi;
     if (!num::is_finite(plain)) return {num::non_finite_result<T>(plain), true};
     if (p.k > greatest_k) return {T{}, false};
-    const bool exact = num::lattice_holds_dd(magnitude, lsb, p.k + 64);
+    const bool exact = num::lattice_holds_dd(magnitude, lsb, errors);
     const double e = exact ? 0.0 : num::compensated_bound(height + 1, magnitude);
     if constexpr (Scaled) return num::certify_scaled<T>(p.alpha, p.beta, total(), e, c);
     return num::certify<T>(total(), e);
@@ -134,7 +134,7 @@ __device__ tier repair_output(const product& p, const batch_pointers<T>& at, tie
     rows.add_to(sum);
 #pragma unroll
     for (int distance = 16; distance >= 1; distance /= 2) sum.merge_lanes(distance);
-    result = sum.finish<T, Scaled>(p, magnitude, lsb, p.k / 32 + 1 + 6, bias);
+    result = sum.finish<T, Scaled>(p, magnitude, lsb, p.k / 32 + 1 + 6, p.k + 64, bias);
   }
   if (!result.decided) {
     result.value = dot_exact<T, Scaled>(rows, bias, p.alpha, p.beta);

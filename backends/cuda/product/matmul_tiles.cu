@@ -243,12 +243,35 @@ struct place_of_pair {
   __device__ int col(int n) const { return col0 + n / 2 % T::n_tiles * 8; }
 };
 
-// The double-double tier for a tile: squares of two rows and two columns, two of each thread: pairs 2 n and 2 n + 1, and those of n + step. Returns how many outputs
-// that were marked it decided; they are not marked any more. By all threads of a block, as it synchronises them.
-constexpr int dense_squares = 2;
-template <class T, class Format, bool Scaled>
+// A sum of products of two numbers of 24 bits, from a start g: s - g + rest, in four operations each. With M the magnitude of all terms, 2^E <= M (1 + 2^-20) < 2^(E + 1),
+// and q = 2^(E + 3), g is 1.5 q, and s stays within [q, 2 q]: partial sums are below 2^(E + 1) (1 + 2^-19), roundings below K 2^-53 q, K <= 2^26. There all
+// numbers are multiples of v = 2^-52 q, so h = fl(s + a b) - s is exact, and so is a b - h: it is at most v / 2, and of a b's 48 bits those that lie below v, or
+// a b itself where that is at most v / 2. `rest`, K additions of numbers of at most v / 2, is off by K u K v / 2 = K^2 u^2 q <= 8 K^2 u^2 M (1 + 2^-20): what
+// compensated_bound has for a height of 2 K. Its errors, in the sense of lattice_holds_dd, are 8 K: their magnitudes are at most K v / 2 <= 8 K u M.
+// What is not finite makes s so. Where M is not, there is such a term.
+struct sum_from_start {
+  double at, rest = 0;
+
+  sum_from_start() = default;
+  static __device__ double start(double magnitude) {
+    return num::is_finite(magnitude) && magnitude > 0 ? 1.5 * num::power_of_two(exponent_of(magnitude) + 3) : 1.5;
+  }
+  static __device__ int exponent_of(double x) { return static_cast<int>(num::bits_of(x) >> 52 & 0x7ff) - 1023; }
+  __device__ explicit sum_from_start(double magnitude) : at(start(magnitude)) {}
+  __device__ void add_product(double a, double b) {
+    const double next = __fma_rn(a, b, at);
+    rest += __fma_rn(a, b, at - next);
+    at = next;
+  }
+  __device__ dot_sum finish(double magnitude) const { return {{at - start(magnitude), rest}}; }
+};
+
+// The double-double tier for a tile: of each thread Down x Across squares, from square n on, of two rows and two columns each (pairs 2 n and 2 n + 1); next to each other
+// are T::n_tiles and T::n_tiles / 2 squares. Returns how many outputs that were marked it decided; they are not marked any more. By all threads of a block, as it
+// synchronises them.
+template <int Down, int Across, class T, class Format, bool Scaled>
 __device__ int add_up_densely(const product& p, const tiling& how, tile_memory<T>& shared,
-                              const batch_pointers<Format>& at, const place_of_pair<T>& place, int n, int step) {
+                              const batch_pointers<Format>& at, const place_of_pair<T>& place, int n) {
   const int tid = static_cast<int>(threadIdx.x);
   const int worker = tid % T::workers;
   const int t = tid % 4;
@@ -260,16 +283,18 @@ __device__ int add_up_densely(const product& p, const tiling& how, tile_memory<T
 #pragma unroll
     for (int q = 0; q < T::quads; ++q) copier[q] = copier_at<T, Format>(p, how, shared, 0, slice, first_line(q), t);
   }
-  constexpr int squares = T::pairs / 2;
-  dot_sum sum[dense_squares][2][2];  // row, column
-  int of_a[dense_squares];           // where their lines lie in a panel
-  int of_b[dense_squares];
-#pragma unroll
-  for (int u = 0; u < dense_squares; ++u) {
-    const int pair = 2 * min(n + u * step, squares - 1);
-    of_a[u] = place.row(pair) / 2 * pair_pitch;
-    of_b[u] = (T::rows + place.col(pair)) * (pair_pitch / 2);
-  }
+  // The rows and columns of a thread, and where their lines lie in a panel; beyond the last square those of that.
+  const int last = min(n, T::pairs / 2 - 1);
+  const auto row_of = [&](int d, int r) { return place.row(2 * last) + 16 * d + r; };
+  const auto col_of = [&](int c, int side) { return place.col(2 * last) + 4 * T::n_tiles * c + 4 * side; };
+  const int of_a = place.row(2 * last) / 2 * pair_pitch;
+  const int of_b = (T::rows + place.col(2 * last)) * (pair_pitch / 2);
+  const auto magnitude_of = [&](int r, int c) { return shared.norm[r] * shared.norm[T::rows + c]; };
+  sum_from_start sum[Down][2][Across][2];
+  for_constants<Down * Across * 4>([&]<int I>() {
+    constexpr int d = I / 4 / Across, r = I / 2 % 2, c = I / 4 % Across, side = I % 2;
+    sum[d][r][c][side] = sum_from_start(magnitude_of(row_of(d, r), col_of(c, side)));
+  });
   for (std::int64_t i = 0; i < how.steps; ++i) {
     __syncthreads();
     if (copies) {
@@ -292,47 +317,46 @@ __device__ int add_up_densely(const product& p, const tiling& how, tile_memory<T
       const double* const panel = shared.panels[0][quad / 4][0] + 2 * (quad % 4);
 #pragma unroll
       for (int j = 0; j < 4; j += 2) {
+        double a[Down][2][2];    // term, row
+        double b[Across][2][2];  // column, term
 #pragma unroll
-        for (int u = 0; u < dense_squares; ++u) {
-          double a[2][2];  // term, row
-          double b[2][2];  // column, term
+        for (int x = 0; x < 2; ++x) {
 #pragma unroll
-          for (int x = 0; x < 2; ++x) {
-            load_pair(panel + of_a[u] + 8 * (j + x), a[x][0], a[x][1]);
-            load_pair(panel + of_b[u] + 4 * x * (pair_pitch / 2) + 4 * j, b[x][0], b[x][1]);
+          for (int d = 0; d < Down; ++d)
+            load_pair(panel + of_a + 8 * pair_pitch * d + 8 * (j + x), a[d][x][0], a[d][x][1]);
+#pragma unroll
+          for (int c = 0; c < Across; ++c) {
+            load_pair(panel + of_b + (2 * T::n_tiles * c + 2 * x) * pair_pitch + 4 * j, b[c][x][0], b[c][x][1]);
           }
+        }
 #pragma unroll
-          for (int x = 0; x < 2; ++x) {
-#pragma unroll
-            for (int r = 0; r < 2; ++r) {
-#pragma unroll
-              for (int c = 0; c < 2; ++c) sum[u][r][c].add(a[x][r] * b[c][x]);
-            }
-          }
+        for (int x = 0; x < 2; ++x) {
+          for_constants<Down * Across * 4>([&]<int I>() {
+            constexpr int d = I / 4 / Across, r = I / 2 % 2, c = I / 4 % Across, side = I % 2;
+            sum[d][r][c][side].add_product(a[d][x][r], b[c][side][x]);
+          });
         }
       }
     }
   }
   int decided = 0;
-#pragma unroll
-  for (int u = 0; u < 4 * dense_squares; ++u) {
-    const int square = n + u / 4 * step;
-    if (square >= squares) continue;
-    const int r = place.row(2 * square + u / 2 % 2);
-    const int c = place.col(2 * square) + u % 2 * 4;
+  for_constants<Down * Across * 4>([&]<int I>() {
+    constexpr int d = I / 4 / Across, i = I / 2 % 2, j = I / 4 % Across, side = I % 2;
+    const int r = row_of(d, i);
+    const int c = col_of(j, side);
     const std::int64_t row = shared.row0 + r;
     const std::int64_t col = shared.col0 + c;
-    if (row >= p.m || col >= p.n) continue;
-    const num::decided_value<Format> result = sum[u / 4][u / 2 % 2][u % 2].template finish<Format, Scaled>(
-        p, shared.norm[r] * shared.norm[T::rows + c], shared.lsb[r] + shared.lsb[T::rows + c], p.k + 1,
-        bias_of(p, at, row, col));
-    if (!result.decided) continue;
+    if (n != last || row >= p.m || col >= p.n) return;
+    const double magnitude = magnitude_of(r, c);
+    const num::decided_value<Format> result = sum[d][i][j][side].finish(magnitude).template finish<Format, Scaled>(
+        p, magnitude, shared.lsb[r] + shared.lsb[T::rows + c], 2 * (p.k + 1), 8 * (p.k + 64), bias_of(p, at, row, col));
+    if (!result.decided) return;
     const int output = r * T::cols + c;
     const unsigned mark = 1u << output % 32;
-    if ((atomicAnd(&shared.marks[output / 32], ~mark) & mark) == 0) continue;
+    if ((atomicAnd(&shared.marks[output / 32], ~mark) & mark) == 0) return;
     at.out[row * p.out_row + col * p.out_col] = result.value;
     ++decided;
-  }
+  });
   return decided;
 }
 
@@ -552,8 +576,13 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
   std::int64_t near = 0;
   std::int64_t exact = 0;
   if (is_dense) {
-    for (int n = 0; n < T::pairs / 2; n += 2 * sharing * dense_squares) {
-      near += add_up_densely<T, Format, Scaled>(p, how, shared, at, place, first_pair + n, 2 * sharing);
+    static_assert(T::m_tiles == 2 && T::n_tiles == 4);
+    if (T::slices == 1 && parts == 1) {  // a thread has squares 0, 2, 4 and 6, or the others
+      near = add_up_densely < 2, T::slices == 1 ? 2 : 1, T, Format, Scaled > (p, how, shared, at, place, first_pair);
+    } else {
+      for (int n = 0; n < T::pairs / 2; n += 2 * sharing) {
+        near += add_up_densely<1, 1, T, Format, Scaled>(p, how, shared, at, place, first_pair + n);
+      }
     }
     near = __reduce_add_sync(full_warp, static_cast<int>(near));
     __syncthreads();

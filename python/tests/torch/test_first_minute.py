@@ -149,6 +149,29 @@ def test_products_of_float64():
     assert same(torch.addmm(b, x, w.t(), beta=0.1, alpha=3), torch.tensor(scaled, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("narrow, wide", [(torch.bfloat16, torch.float32), (torch.float16, torch.float32), (torch.float32, torch.float64)])
+def test_products_in_wider_types(narrow, wide):
+    """out_dtype: the nearest numbers of the wider type to exact fractions; what is added may have either type."""
+    torch.manual_seed(0)
+    x, w, b = torch.randn(6, 50).to(narrow), torch.randn(4, 50).to(narrow), torch.randn(4, dtype=wide)
+    columns = exact(w)
+    sums = [[sum(map(mul, row, column)) for column in columns] for row in exact(x)]
+    # Of 16 bits, sums are binary64 numbers: one rounding.
+    assert narrow == torch.float32 or all(float(s) == s for row in sums for s in row)
+    want = torch.tensor([[float(s) for s in row] for row in sums], dtype=torch.float64).to(wide)
+    assert same(torch.mm(x, w.t(), out_dtype=wide), want) and not same(torch.mm(x, w.t()).to(wide), want)
+    assert same(torch.mm(x, w.t(), out_dtype=wide, out=torch.empty(6, 4, dtype=wide)), want)
+    assert same(torch.mm(x, w.t(), out_dtype=narrow), torch.mm(x, w.t()))
+    several = torch.bmm(x.expand(3, 6, 50), w.t().expand(3, 50, 4), out_dtype=wide)
+    assert same(several, want.expand(3, 6, 4))
+    for added in (b, b.to(narrow)):
+        scaled = torch.tensor([[float(3 * s - Fraction(v)) for s, v in zip(row, added.tolist())] for row in sums], dtype=torch.float64).to(wide)
+        assert same(torch.addmm(added, x, w.t(), out_dtype=wide, beta=-1, alpha=3), scaled)
+        assert same(torch.baddbmm(added, x[None], w.t()[None], out_dtype=wide, beta=-1, alpha=3), scaled[None])
+    with pytest.raises(RuntimeError, match="out_dtype must be"):
+        torch.mm(x.to(wide), w.t().to(wide), out_dtype=narrow)
+
+
 def test_variances_of_float64():
     """Of any axes, with any correction: the nearest numbers to exact fractions; and gradients."""
     torch.manual_seed(0)

@@ -30,20 +30,23 @@ void check_rank(const Tensor& t, int64_t rank, const char* name) {
   TORCH_CHECK(t.dim() == rank, "expected ", name, " of ", rank, " dimensions, got ", t.dim());
 }
 
-// RN(alpha a b + beta added). beta = 0 leaves out what is added, NaN and all, as aten does.
+// RN(alpha a b + beta added), in the operands' format or a wider one, which what is added may have, too. beta = 0 leaves out what is added, NaN
+// and all, as aten does.
 struct multipliers {
   double alpha = 1, beta = 1;
   multipliers() = default;
   multipliers(const call& c, int beta_at, int alpha_at, at::ScalarType type)
       : alpha(c.number(alpha_at, type)), beta(c.number(beta_at, type)) {}
 };
-Tensor product(const Tensor& a, const Tensor& b, const Tensor& added, at::IntArrayRef shape, const multipliers& f = {}) {
-  TORCH_CHECK(
-      a.scalar_type() == b.scalar_type() && (f.beta == 0 || !added.defined() || added.scalar_type() == a.scalar_type()),
-      "expected operands of one dtype, got ", a.scalar_type(), " and ", b.scalar_type());
+Tensor product(const Tensor& a, const Tensor& b, const Tensor& added, at::IntArrayRef shape, const multipliers& f = {},
+               std::optional<at::ScalarType> wider = {}) {
+  const at::ScalarType to = wider.value_or(a.scalar_type());
+  const auto is_one = [&](const Tensor& t) { return t.scalar_type() == a.scalar_type() || t.scalar_type() == to; };
+  TORCH_CHECK(a.scalar_type() == b.scalar_type() && (f.beta == 0 || !added.defined() || is_one(added)),
+              "expected operands of one dtype, got ", a.scalar_type(), " and ", b.scalar_type());
   TORCH_CHECK(a.size(-1) == b.size(-2), "mat1 and mat2 shapes cannot be multiplied (", a.size(-2), "x", a.size(-1),
               " and ", b.size(-2), "x", b.size(-1), ")");
-  Tensor out = fresh(shape, a.scalar_type(), a.device());
+  Tensor out = fresh(shape, to, a.device());
   const Tensor whole = f.beta == 0 || !added.defined() ? Tensor() : added.expand(shape);
   if (f.alpha == 1 && f.beta == 1) {
     matmul_op()({a, b, whole}, {&out});
@@ -55,33 +58,54 @@ Tensor product(const Tensor& a, const Tensor& b, const Tensor& added, at::IntArr
 
 }  // namespace
 
-void mm(call& c) {
+namespace {
+void mm_to(call& c, std::optional<at::ScalarType> to) {
   const Tensor &a = c.tensor(0), &b = c.tensor(1);
   check_rank(a, 2, "self");
   check_rank(b, 2, "mat2");
-  c.give(product(a, b, {}, {a.size(0), b.size(1)}));
+  c.give(product(a, b, {}, {a.size(0), b.size(1)}, {}, to));
 }
-void bmm(call& c) {
+void bmm_to(call& c, std::optional<at::ScalarType> to) {
   const Tensor &a = c.tensor(0), &b = c.tensor(1);
   check_rank(a, 3, "batch1");
   check_rank(b, 3, "batch2");
   TORCH_CHECK(a.size(0) == b.size(0), "expected batches of one size, got ", a.size(0), " and ", b.size(0));
-  c.give(product(a, b, {}, {a.size(0), a.size(1), b.size(2)}));
+  c.give(product(a, b, {}, {a.size(0), a.size(1), b.size(2)}, {}, to));
 }
-// self, mat1, mat2, beta, alpha
-void addmm(call& c) {
+// self, mat1, mat2, ..., beta, alpha
+void addmm_to(call& c, int beta_at, std::optional<at::ScalarType> to) {
   const Tensor &a = c.tensor(1), &b = c.tensor(2);
   check_rank(a, 2, "mat1");
   check_rank(b, 2, "mat2");
-  c.give(product(a, b, c.tensor(0), {a.size(0), b.size(1)}, {c, 3, 4, a.scalar_type()}));
+  const multipliers f(c, beta_at, beta_at + 1, to.value_or(a.scalar_type()));
+  c.give(product(a, b, c.tensor(0), {a.size(0), b.size(1)}, f, to));
 }
-void baddbmm(call& c) {
+void baddbmm_to(call& c, int beta_at, std::optional<at::ScalarType> to) {
   const Tensor &a = c.tensor(1), &b = c.tensor(2);
   check_rank(a, 3, "batch1");
   check_rank(b, 3, "batch2");
   TORCH_CHECK(a.size(0) == b.size(0), "expected batches of one size, got ", a.size(0), " and ", b.size(0));
-  c.give(product(a, b, c.tensor(0), {a.size(0), a.size(1), b.size(2)}, {c, 3, 4, a.scalar_type()}));
+  const multipliers f(c, beta_at, beta_at + 1, to.value_or(a.scalar_type()));
+  c.give(product(a, b, c.tensor(0), {a.size(0), a.size(1), b.size(2)}, f, to));
 }
+// The argument out_dtype.
+at::ScalarType wider_type(const call& c, int at, const Tensor& operand) {
+  const at::ScalarType own = operand.scalar_type(), to = c.type(at, own);
+  const bool is = to == own || (own != at::kDouble && to == at::kDouble) ||
+                  ((type_bit(own) & (F16 | BF16)) != 0 && to == at::kFloat);
+  TORCH_CHECK(is, "out_dtype must be the same as the operands' dtype or a wider one, got ", to, " for ", own);
+  return to;
+}
+}  // namespace
+
+void mm(call& c) { mm_to(c, {}); }
+void mm_dtype(call& c) { mm_to(c, wider_type(c, 2, c.tensor(0))); }
+void bmm(call& c) { bmm_to(c, {}); }
+void bmm_dtype(call& c) { bmm_to(c, wider_type(c, 2, c.tensor(0))); }
+void addmm(call& c) { addmm_to(c, 3, {}); }
+void addmm_dtype(call& c) { addmm_to(c, 4, wider_type(c, 3, c.tensor(1))); }
+void baddbmm(call& c) { baddbmm_to(c, 3, {}); }
+void baddbmm_dtype(call& c) { baddbmm_to(c, 4, wider_type(c, 3, c.tensor(1))); }
 namespace {
 void check_vector(const Tensor& m, const Tensor& v) {
   check_rank(m, 2, "mat");
