@@ -2894,7 +2894,8 @@ def dot(x: A, y: A, dtype: DType | None = None, *, out: Any | None = None) -> An
 
 
 def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpose_b: bool = False,
-        accumulate: str = "exact", alpha: float = 1.0, beta: float = 1.0, *, out: A | None = None) -> A:
+        accumulate: str = "exact", alpha: float = 1.0, beta: float = 1.0, dtype: DType | None = None, *,
+        out: Any | None = None) -> Any:
     """alpha * sum over k of a_ik * b_kj, + beta * bias_ij, rounded once.
 
     a: f16 bf16 f32 f64
@@ -2906,10 +2907,10 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
     accumulate: exact, or fma_chain: f32 FMAs with k ascending
     alpha: a factor of the product: 0 or of magnitude in [2^-200, 2^200]
     beta: a factor of the bias, likewise
+    dtype: the result's format: the operands' or a wider one; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(218, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta))
-    return result
+    return _call(218, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta, dtype))
 
 
 def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,

@@ -245,8 +245,8 @@ librepdl.amin
 r_argmax: Any = librepdl.argmax(x=x, axis=(1, 1), keepdims=True, out=x)
 r_argmin: Any = librepdl.argmin(x=x, axis=(1, 1), keepdims=True, out=x)
 r_dot: Any = librepdl.dot(x=x, y=x, dtype=np.float32, out=x)
-r_matmul: NDArray[np.float32] = librepdl.matmul(a=x, b=x, bias=x, transpose_a=True, transpose_b=True,
-    accumulate="mean", alpha=0.5, beta=0.5, out=x)
+r_matmul: Any = librepdl.matmul(a=x, b=x, bias=x, transpose_a=True, transpose_b=True, accumulate="mean", alpha=0.5,
+    beta=0.5, dtype=np.float32, out=x)
 r_uniform: Any = g.uniform(shape=(1, 1), dtype=np.float32, low=0.5, high=0.5, out=x, like=None)
 r_permutation: Any = g.permutation(n=1, out=x, like=None)
 r_conv2d: NDArray[np.float32] = librepdl.conv2d(x=x, w=x, bias=x, stride=(1, 1), padding=(1, 1), dilation=(1, 1),
