@@ -572,6 +572,7 @@ void products(context& ctx, const cublas& blas, std::int64_t m, std::int64_t n, 
   }
   std::printf("  dd %.1e exact %.1e\n", static_cast<double>(s.elements[2]) / decided,
               static_cast<double>(s.elements[3]) / decided);
+  std::fflush(stdout);
   json.row("matrix products", name, "flop/s", all);
 }
 
@@ -899,9 +900,10 @@ int run(int argc, char** argv) {
   o.stream = stream;
   context ctx(o);
   const bool only_network = filter.rfind("network", 0) == 0;
+  const bool only_products = filter.rfind("matmul", 0) == 0;
   const bool only_maps = filter == "elementwise";
   if (only_maps) filter.clear();
-  if (!only_network) {
+  if (!only_network && !only_products) {
     maps(ctx, std::int64_t{1} << (quick ? 27 : 28));
     losses(ctx, std::int64_t{1} << (quick ? 27 : 28));
     std::fflush(stdout);
@@ -912,7 +914,7 @@ int run(int argc, char** argv) {
     reductions(ctx, std::int64_t{1} << 29);
     std::fflush(stdout);
   }
-  network(ctx);
+  if (!only_products) network(ctx);
   const cublas blas;
   if (!blas.there()) std::printf("cuBLAS not found: products are shown without their peer\n");
   for (const std::int64_t n : {256, 512, 1024, 2048, 4096, 8192}) {

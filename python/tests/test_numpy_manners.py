@@ -192,6 +192,13 @@ def test_sums_of_float64():
     same(librepdl.sum(np.float64([1, 2.0**-24, 5e-324]), dtype=np.float32), np.asarray(1 + 2.0**-23, np.float32))
     same(librepdl.mean(np.float32([1, 0, 0]), dtype=np.float64), np.asarray(1 / 3))
     same(librepdl.dot(np.float32([1, 2.0**-40]), np.float32([1, 1]), dtype="f8"), np.asarray(1 + 2.0**-40))
+    row, column = np.float16([[1, 2.0**-12]]), np.float16([[1], [2.0**-11]])
+    same(librepdl.matmul(row, column), np.float16([[1]]))
+    same(librepdl.matmul(row, column, dtype=np.float32), np.float32([[1 + 2.0**-23]]))
+    same(librepdl.matmul(row, column, np.float64([2.0**-40]), dtype="f8"), np.array([[1 + 2.0**-23 + 2.0**-40]]))
+    same(librepdl.matmul(row, column, out=np.empty((1, 1))), np.array([[1 + 2.0**-23]]))
+    with pytest.raises(ValueError, match="dtype: expected f32 or f64, of operands of f32, got f16"):
+        librepdl.matmul(np.float32([[1]]), np.float32([[1]]), dtype=np.float16)
     same(librepdl.dot(hard, np.array([1, 0.1, 1, 1e-30])), np.asarray(0.1))
     same(librepdl.sum(np.array([1.7e308, 1.7e308, -1.7e308])), np.asarray(1.7e308))
     same(librepdl.sum(np.float64([1, 2.0**-53, 5e-324])), np.asarray(1 + 2.0**-52))
