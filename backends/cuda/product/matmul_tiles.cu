@@ -577,8 +577,11 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
   std::int64_t exact = 0;
   if (is_dense) {
     static_assert(T::m_tiles == 2 && T::n_tiles == 4);
-    if (T::slices == 1 && parts == 1) {  // a thread has squares 0, 2, 4 and 6, or the others
-      near = add_up_densely < 2, T::slices == 1 ? 2 : 1, T, Format, Scaled > (p, how, shared, at, place, first_pair);
+    // A thread has squares 0, 2, 4 and 6, or the others. Of 16 bits that would take registers from the first tier.
+    constexpr bool takes_all = T::slices == 1 && std::is_same_v<Format, float>;
+    if (takes_all && parts == 1) {
+      constexpr int side = takes_all ? 2 : 1;
+      near = add_up_densely<side, side, T, Format, Scaled>(p, how, shared, at, place, first_pair);
     } else {
       for (int n = 0; n < T::pairs / 2; n += 2 * sharing) {
         near += add_up_densely<1, 1, T, Format, Scaled>(p, how, shared, at, place, first_pair + n);
