@@ -121,12 +121,13 @@ def test_sums_of_float64():
     assert same(weight.grad, torch.tensor([float(sum(row[j] for row in other)) for j in range(30)], dtype=torch.float64))
 
 
+def exact(*rows):
+    return [[Fraction(v) for v in row] for m in rows for row in m.tolist()]
+
+
 def test_products_of_float64():
     """A layer's three products, each element one rounding of the exact sum; in every layout."""
     x, w, b, g = (torch.randn(*shape, dtype=torch.float64) for shape in ((6, 5), (4, 5), (4,), (6, 4)))
-
-    def exact(*rows):
-        return [[Fraction(v) for v in row] for m in rows for row in m.tolist()]
 
     def product(a, b, c=None):
         return torch.tensor([[float(sum(map(mul, row, column)) + (c[j] if c else 0)) for j, column in enumerate(exact(b.t()))]

@@ -211,8 +211,9 @@ struct replaced final : c10::OperatorKernel {
     c.leave();
     return false;
   }
-  // What aten's own kernel says of the arguments; it writes to copies.
+  // What aten's own kernel says of the arguments, where it has one; it writes to copies.
   void raise_aten_error(const OperatorHandle& op, c10::DispatchKeySet keys, const IValue* arguments) const {
+    if (!aten.kernel) return;
     Stack stack(arguments, arguments + what.arguments + what.outputs);
     const auto& schema = op.schema().arguments();
     for (size_t i = 0; i < stack.size(); ++i) {
