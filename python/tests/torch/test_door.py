@@ -3,6 +3,8 @@
 import copy
 import io
 import math
+import pathlib
+import re
 import subprocess
 import sys
 import threading
@@ -541,3 +543,21 @@ def test_librepdl_without_torch():
     code = "import sys; sys.modules['torch'] = None; import numpy, librepdl; print(librepdl.exp(numpy.ones(1, 'f')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_sources_include_what_they_call():
+    """Each of aten's functions has a header of its own; which of them others include differs from version to version of PyTorch."""
+    aten = pathlib.Path(torch.__file__).parent / "include/ATen/ops"
+    sources = pathlib.Path(librepdl.torch.__file__).parent / "src"
+    own = {path.name: path.read_text() for path in sources.glob("*pp")}
+
+    def included(name):
+        text = own[name]
+        found = set(re.findall(r"#include <ATen/ops/(\w+)\.h>", text))
+        return found.union(*(included(other) for other in re.findall(r'#include "(\w+\.hpp)"', text) if other in own))
+
+    assert len(own) > 15
+    for name, text in own.items():
+        if "#include <torch/" not in text:
+            called = {f for f in re.findall(r"\bat::([a-z_]\w*)", text) if (aten / f"{f}.h").exists()}
+            assert called <= included(name), name

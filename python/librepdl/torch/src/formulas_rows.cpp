@@ -2,7 +2,10 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/ops/_unique.h>
+#include <ATen/ops/cumprod.h>
+#include <ATen/ops/cumsum.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/prod.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/where.h>
