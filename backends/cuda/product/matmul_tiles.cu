@@ -571,26 +571,26 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
   decided = __reduce_add_sync(full_warp, decided);
   if (lane == 0) count_elements(counters, tier::binary64, decided);
   if (shared.open == 0) return;
-  // Where many are open, all of the tile's outputs are added up in double-double together. (A 16th: a matter of speed alone. Of 16 bits few are, whose sums are mostly
-  // on a lattice; a warp for each takes about as long there, and the code of this would slow the first tier down.)
-  constexpr bool may_be_dense = std::is_same_v<Format, float>;
-  const bool is_dense = may_be_dense && shared.open > T::rows * T::cols / 16 && p.first_tier <= tier::double_double;
+  // Where many are open, all of the tile's outputs are added up in double-double together. (A 16th: a matter of speed alone.)
+  const bool is_dense = shared.open > T::rows * T::cols / 16 && p.first_tier <= tier::double_double;
   std::int64_t near = 0;
   std::int64_t exact = 0;
-  if constexpr (may_be_dense) {
-    if (is_dense) {
-      static_assert(T::m_tiles == 2 && T::n_tiles == 4);
-      if (T::slices == 1 && parts == 1) {  // a thread has squares 0, 2, 4 and 6, or the others
-        constexpr int side = T::slices == 1 ? 2 : 1;
-        near = add_up_densely<side, side, T, Format, Scaled>(p, how, shared, at, place, first_pair);
-      } else {
-        for (int n = 0; n < T::pairs / 2; n += 2 * sharing) {
-          near += add_up_densely<1, 1, T, Format, Scaled>(p, how, shared, at, place, first_pair + n);
-        }
+  if (is_dense) {
+    static_assert(T::m_tiles == 2 && T::n_tiles == 4);
+    // A thread has squares 0, 2, 4 and 6, or the others. (Of 16 bits, where this is rare, all of them would take registers from the first tier.)
+    constexpr int down = std::is_same_v<Format, float> ? 2 : 1;
+    if (T::slices == 1 && parts == 1) {
+      constexpr int across = T::slices == 1 ? 2 : 1;
+      for (int n = 0; n < 8; n += 4 * down) {
+        near += add_up_densely<down, across, T, Format, Scaled>(p, how, shared, at, place, first_pair + n);
       }
-      near = __reduce_add_sync(full_warp, static_cast<int>(near));
-      __syncthreads();
+    } else {
+      for (int n = 0; n < T::pairs / 2; n += 2 * sharing) {
+        near += add_up_densely<1, 1, T, Format, Scaled>(p, how, shared, at, place, first_pair + n);
+      }
     }
+    near = __reduce_add_sync(full_warp, static_cast<int>(near));
+    __syncthreads();
   }
   constexpr int words = T::rows * T::cols / T::threads;  // of a warp's share of the marks
   static_assert(words <= 32);
