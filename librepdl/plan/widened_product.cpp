@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 
 #include "librepdl/plan/planner.hpp"
