@@ -18,24 +18,24 @@ struct engine {
   std::unique_ptr<context> ctx;
 };
 
-/// Every instruction set of this machine and every GPU, there with each engine of products.
-inline std::vector<engine> engines() {
+/// Every instruction set of this machine and every GPU; there, with `of_products`, also each engine of products alone.
+inline std::vector<engine> engines(bool of_products = false) {
   std::vector<engine> all;
   for (const isa_info& i : instruction_sets()) {
     if (i.available) all.push_back({i.name, std::make_unique<context>(context_options{.threads = 2, .isa = i.name})});
   }
   for (const device_info& d : devices()) {
     if (d.where.kind != device_kind::cuda) continue;
-    for (const product_engine products : {product_engine::any, product_engine::binary64, product_engine::residues}) {
+    const auto add = [&](const char* suffix, product_engine products) {
       context_options o;
       o.where = d.where;
       o.products = products;
-      const std::string name = name_of(d.where);
-      all.push_back({products == product_engine::any
-                         ? name
-                         : name + (products == product_engine::residues ? ", residues" : ", binary64"),
-                     std::make_unique<context>(o)});
-    }
+      all.push_back({name_of(d.where) + suffix, std::make_unique<context>(o)});
+    };
+    add("", product_engine::any);
+    if (!of_products) continue;
+    add(", binary64", product_engine::binary64);
+    add(", residues", product_engine::residues);
   }
   return all;
 }

@@ -208,7 +208,7 @@ void prepare_fma_chain(const plan::product_plan& p, const job& j, dispatch::task
   c.batch.set_stride(1, p.b.batch);
   c.batch.set_stride(2, p.out.batch);
   c.batch.set_stride(3, p.bias.batch);
-  // The largest tile of which there are enough for all multiprocessors. (A matter of speed alone.)
+  // The largest tile of which there are enough for all multiprocessors. (A matter of speed alone.) Their numbers, for self-tests, are per_thread.
   const auto launch = [&]<class Tile>(bool is_last) {
     const std::int64_t blocks = ceil_div(c.m, Tile::lines) * ceil_div(c.n, Tile::lines) * c.batches;
     const int given = j.device.choice.tile;
