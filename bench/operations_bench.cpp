@@ -38,6 +38,8 @@ large_shapes shapes_of(const repdl::samples::record& r) {
       return {{4096, 128}, {{4096}, {4096, 128}}};
     case ops_family::draw:
       return {{64, 4096}, {}};
+    case ops_family::attention:
+      return {{4, 128, 64}, {{4, 128, 64}, {4, 128, 64}}};
     case ops_family::convert:
     case ops_family::reduce:
     case ops_family::softmax:

@@ -228,6 +228,8 @@ std::vector<array> inputs(const digest_case& c) {
       return scan_inputs(c);
     case ops::family::exponent:
       return fill_exponents(c.kind, c.formats, c.shapes, c.seed);
+    case ops::family::attention:
+      return fill_attention(c.kind, c.formats, c.shapes, c.attrs, c.seed);
     case ops::family::sequence:
       return {};
     case ops::family::convolution:

@@ -244,6 +244,7 @@ results given(const call& c) {
 }
 
 results taken_apart(const call& c) { return frexp(c[0]); }
+results attended(const call& c) { return attention(c.in, c.attrs, c.where); }
 
 template <bool WithIndices>
 results max_pooled(const call& c) {
@@ -349,6 +350,7 @@ constexpr oracle_line oracles[] = {
     {"logcumsumexp", of<logcumsumexp>},
     {"ldexp", of<ldexp>},
     {"frexp", taken_apart},
+    {"attention", attended},
     {"total_norm", stepped<total_norm>},
     {"clip_grad_norm", stepped<clip_grad_norm>},
 };

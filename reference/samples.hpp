@@ -121,6 +121,11 @@ array fill_products(sample_class c, std::int64_t rows, std::int64_t k, std::uint
 std::vector<array> fill_exponents(sample_class c, const std::vector<dtype>& formats,
                                   const std::vector<shape_list>& shapes, std::uint64_t seed);
 
+/// Operands of attention: q, k, v and, absent or left out, mask and slopes, whose results are of the class; scores have magnitudes up to
+/// about 10 but in the classes that want others.
+std::vector<array> fill_attention(sample_class c, const std::vector<dtype>& formats,
+                                  const std::vector<shape_list>& shapes, const attributes& attrs, std::uint64_t seed);
+
 /// rows * k terms of a format whose sum over each row, of |x|, of x^2, or the root of that, is of the class.
 enum class magnitude_sum { plain, squares, root };
 array fill_magnitudes(sample_class c, std::int64_t rows, std::int64_t k, magnitude_sum kind, std::uint64_t seed,

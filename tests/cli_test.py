@@ -1651,6 +1651,55 @@ class Structured(Case):
                 self.assertTrue(value(b, t) == 0 and (p, k) == (b, 0) or F(1, 2) <= abs(value(p, t)) < 1)
             self.assertEqual((m[-5:], e[-5:]), (kept, [0] * 5))
 
+    def test_attention(self):
+        r = random.Random(51)
+
+        def decimals(v):
+            return decimal.Decimal(v.numerator) / v.denominator
+        heads, groups, queries, keys, size, columns = 4, 2, 5, 7, 3, 2
+
+        def numbers(n, t, within=4):
+            return [rounded(F(r.randrange(-1000, 1000) or 1, 1000) * within, t) for _ in range(n)]
+        for t in ("f16", "bf16", "f32"):
+            given = [(numbers(heads * queries * size, t), [heads, queries, size], t), (numbers(groups * keys * size, t), [groups, keys, size], t),
+                     (numbers(groups * keys * columns, t), [groups, keys, columns], t)]
+            q, k, v = ([value(b, t) for b in x] for x, _, _ in given)
+            boolean = ([r.randrange(4) > 0 for _ in range(queries * keys)], [queries, keys], "bool")
+            added = (numbers(heads * keys, t, 2), [heads, 1, keys], t)
+            added[0][3] = infinity(t) | sign_bit(t)
+            slopes = (numbers(heads, "f32", 1), [heads], "f32")
+            for more, attrs, is_seen in (([], {}, lambda d: True), ([boolean], {"causal": "true", "bottom_right": "true"}, lambda d: d <= 0),
+                                         ([added, slopes], {"scale": "0.3", "left": "2", "right": "1"}, lambda d: -2 <= d <= 1)):
+                off = keys - queries if "bottom_right" in attrs else 0
+                scale = decimals(F(float(attrs.get("scale", 1 / math.sqrt(size)))))
+                out, lse = [], []
+                for h in range(heads):
+                    for i in range(queries):
+                        terms, g = [], h * groups // heads
+                        for j in range(keys):
+                            if not is_seen(j - i - off) or more[:1] == [boolean] and not boolean[0][i * keys + j]:
+                                continue
+                            a = scale * decimals(sum(x * y for x, y in zip(q[(h * queries + i) * size:][:size], k[(g * keys + j) * size:][:size])))
+                            if more[:1] == [added]:
+                                if added[0][h * keys + j] == infinity(t) | sign_bit(t):
+                                    continue
+                                a += decimals(value(added[0][h * keys + j], t) + value(slopes[0][h]) * (j - i - off))
+                            terms.append((a.exp(), j))
+                        total = sum(w for w, _ in terms)
+                        lse.append(rounded(F(total.ln())) if terms else infinity("f32") | 1 << 31)
+                        for e in range(columns):
+                            out.append(rounded(F(sum(w * decimals(v[(g * keys + j) * columns + e]) for w, j in terms) / total), t) if terms else 0)
+                files = [self.save("in%d.npy" % n, *x) for n, x in enumerate([*given, *more])]
+                options = [w for a in attrs.items() for w in ("--attr", "%s=%s" % a)]
+                for names in (["out.npy"], ["both.npy", "lse.npy"]):
+                    done = self.run_repdl("eval", "attention", *files, *[w for n in names for w in ("-o", n)], *options)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertEqual(read_npy(self.dir / names[0]), (t, (heads, queries, columns), out))
+                self.assertEqual(read_npy(self.dir / "lse.npy"), ("f32", (heads, queries), lse))
+        done = self.run_repdl("eval", "attention", "in1.npy", "in0.npy", "in2.npy", "-o", "x.npy")
+        self.assertIn("attention: k: expected heads, axis -3, a divisor of q's 2", done.stderr)
+        self.assertFalse((self.dir / "x.npy").exists())
+
     def test_softmax(self):
         half, one, two, ln2, inf = 0x3F000000, 0x3F800000, 0x40000000, 0x3F317218, 0x7F800000
         minus, zeros, targets = 1 << 31, ([0, 0], [1, 2]), ([0], [1], "i64")

@@ -26,6 +26,10 @@ parameter_names = {(None, "keepdim"): "keepdims", ("linspace", "end"): "stop", (
 parameter_defaults = {("linspace", "count"): "50"}
 # A second name of an attribute, in any operation that has it.
 second_names = {"correction": ("ddof", "NumPy's name of correction, which is 0 there when absent")}
+# What asks for the outputs that are returned at will, where it is not "statistics".
+result_flags = {"attention": "lse"}
+# Families whose operands that may be absent, and options, are given by name.
+named_options = {"elementwise", "attention"}
 # What an operand is when it is absent.
 operand_defaults = {("clip", "lo"): "-inf", ("clip", "hi"): "inf"}
 # Parameters that are not those of the registry: what stands for its attributes, and how those are found.
@@ -113,6 +117,17 @@ class Operation:
         return [] if self.grouped else [o["name"] for o in self.row["outputs"] if o["optional"]]
 
     @property
+    def flag(self):
+        """The parameter that asks for these."""
+        return result_flags.get(self.name, "statistics")
+
+    @property
+    def with_statistics(self):
+        """The types of all results. One that has the same format in every call is of no array's type that is known."""
+        others = [o for o in self.row["outputs"] if o["name"] in self.statistics]
+        return [self.result, *("Any" if len(o["types"]) == 1 else self.result for o in others)]
+
+    @property
     def leading(self):
         """The first operand, or of an elementwise operation the first that has the format of the call."""
         given = [i for i in self.row["inputs"] if not i["optional"] and (self.family != "elementwise" or i["types"] != ["bool"])]
@@ -148,15 +163,16 @@ class Operation:
         if self.signature:
             return [*pieces, *self.signature[0], "out: Any | None = None", "like: Any = None"]
         pieces += [f"{n}: {t}" for n, t, _ in self.attribute_parameters(True)]
-        pieces += [f"{i['name']}: {'A' if i['types'] == self.leading['types'] else 'Any'} | None = None" for i in optional]
-        if elementwise:
-            pieces.append("*")
+        by_name = self.family in named_options
+        absent = [f"{i['name']}: {'A' if i['types'] == self.leading['types'] else 'Any'} | None = None" for i in optional]
+        pieces += ["*", *absent] if by_name else absent
         pieces += [f"{n}: {t} = {d}" for n, t, d in self.attribute_parameters(False)]
-        if not elementwise:
+        if not by_name:
             pieces.append("*")
         pieces += [f"{second_names[a['name']][0]}: float | None = None" for a in self.attributes if a["name"] in second_names]
         if self.statistics:
-            return [*pieces, f"out: {self.result} | Sequence[{self.result} | None] | None = None", "statistics: bool = False"]
+            one = self.with_statistics[-1]
+            return [*pieces, f"out: {self.result} | Sequence[{'Any' if one == 'Any' else f'{one} | None'}] | None = None", f"{self.flag}: bool = False"]
         pieces.append("out: Sequence[Any] | None = None" if self.several else f"out: {self.result} | None = None")
         return pieces + ([] if inputs else ["like: Any = None"])
 
@@ -165,11 +181,12 @@ class Operation:
         """What a function returns without statistics, and with them."""
         if not self.statistics:
             return []
-        one, count = self.result, 1 + len(self.statistics)
+        one, all_of = self.result, self.with_statistics
+        each = "Any" if all_of[-1] == "Any" else f"{one} | None"
         lines = []
         for out, asked, returns in ((one, "Literal[False] = False", one),
-                                    (f"Sequence[{one} | None]", "Literal[True]", f"tuple[{', '.join([one] * count)}]")):
-            pieces = [*self.parameters[:-2], f"out: {out} | None = None", f"statistics: {asked}"]
+                                    (f"Sequence[{each}]", "Literal[True]", f"tuple[{', '.join(all_of)}]")):
+            pieces = [*self.parameters[:-2], f"out: {out} | None = None", f"{self.flag}: {asked}"]
             lines += ["@overload", *wrapped(f"def {self.name}(", pieces, f") -> {returns}: ...", ""), ""]
         return lines
 
@@ -216,7 +233,7 @@ class Operation:
         lines += [": ".join(second_names[a["name"]]) for a in described if a["name"] in second_names]
         if self.statistics:
             names = ", ".join(self.statistics[:-1]) + " and " * (len(self.statistics) > 1) + self.statistics[-1]
-            lines.append(f"statistics: return {names} as well, in a tuple; out is then one too, of arrays or None")
+            lines.append(f"{self.flag}: return {names} as well, in a tuple; out is then one too, of arrays or None")
         if self.several:
             lines.append("A tuple is returned; out is one, too, of arrays or None.")
         if self.grouped:
@@ -254,7 +271,7 @@ class Operation:
             text.append(f"{body}with self._next({advance}) as stream:")
             text += returned(body + "    ", self.result, call)
         elif self.statistics:
-            text.append(f"{body}return _call({self.index}, ({self.operands}), out, {self.values({})}, None, statistics)")
+            text.append(f"{body}return _call({self.index}, ({self.operands}), out, {self.values({})}, None, {self.flag})")
         else:
             if self.signature:
                 text.append(f"{body}{self.signature[1]}")
@@ -304,6 +321,7 @@ def functions(operations):
     text += f"__all__ = [\n{quoted},\n]\n\n# In the order of the registry.\nORDER = (\n{order},\n)\n\n"
     # What errors call the parameters.
     said = {name if operation is None else f"{operation}.{name}": parameter for (operation, name), parameter in parameter_names.items()}
+    said |= {f"{operation}.statistics": name for operation, name in result_flags.items()}
     said |= {name: f"{name} or {second}" for name, (second, _) in second_names.items()}
     said = ", ".join(f'"{name}": "{parameter}"' for name, parameter in said.items())
     text += f"{type_variable}\n_call = _core.call\n_core.name_parameters({{{said}}})\n"
@@ -370,9 +388,9 @@ def uses(operations):
             kind = o.returns.replace(o.result, kind, 1)
         if o.statistics:
             given.pop()
-            count = 1 + len(o.statistics)
-            several = [*given[:-1], f"out=({', '.join(['x'] * count)})", "statistics=True"]
-            begin = f"r_{o.name}_statistics: tuple[{', '.join([kind] * count)}] = {owner}.{o.name}("
+            types = [kind if t == o.result else t for t in o.with_statistics]
+            several = [*given[:-1], f"out=({', '.join(['x'] * len(types))})", f"{o.flag}=True"]
+            begin = f"r_{o.name}_statistics: tuple[{', '.join(types)}] = {owner}.{o.name}("
             text += "\n".join(wrapped(begin, several, ")", "")) + "\n"
         begin = f"{owner}.{o.name}(" if kind is None else f"r_{o.name}: {kind} = {owner}.{o.name}("
         text += "\n".join(wrapped(begin, given, ")", "")) + "\n"

@@ -274,6 +274,13 @@ void frexp(context& ctx, const_tensor_view x, tensor_view significand, tensor_vi
   api::submit<ops::frexp>(ctx, {&x, 1}, all, {});
 }
 
+void attention(context& ctx, const_tensor_view q, const_tensor_view k, const_tensor_view v, tensor_view out,
+               const attention_options& o, const_tensor_view mask, const_tensor_view slopes, tensor_view lse) {
+  const const_tensor_view in[] = {q, k, v, mask, slopes};
+  const tensor_view both[] = {out, lse};
+  api::submit<ops::attention>(ctx, in, both, o);
+}
+
 void softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& o) {
   api::submit<ops::softmax>(ctx, {&x, 1}, {&out, 1}, {o, {}});
 }

@@ -63,6 +63,15 @@ inline constexpr auto fields_of<matmul_attrs> = std::tuple_cat(
                      "the result's format: the operands' or a wider one; absent: the output's, or the operands'"}});
 
 template <>
+inline constexpr auto fields_of<attention_options> =
+    std::tuple{field{"scale", &attention_options::scale,
+                     "a factor of q . k: 0 or of magnitude in [2^-200, 2^200]; absent: 1 / sqrt(D), rounded once"},
+               field{"causal", &attention_options::causal, "keys j <= i + off alone"},
+               field{"bottom_right", &attention_options::bottom_right, "off is Lk - Lq, not 0"},
+               field{"left", &attention_options::left, "keys j >= i + off - left alone; negative: all"},
+               field{"right", &attention_options::right, "keys j <= i + off + right alone; negative: all"}};
+
+template <>
 inline constexpr auto fields_of<conv2d_options> = std::tuple{
     field{"stride", &conv2d_options::stride, "h,w"},
     field{"padding", &conv2d_options::padding, "top,bottom,left,right, or h,w, or one number; absent taps"},

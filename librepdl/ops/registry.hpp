@@ -254,7 +254,8 @@ enum class family {
   upsample,
   draw,
   scan,
-  exponent
+  exponent,
+  attention
 };
 
 /// One row of structured.def.

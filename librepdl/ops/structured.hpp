@@ -640,6 +640,20 @@ struct frexp : operation<op_id::frexp> {
   static constexpr operand out[] = {{"significand", FLOATS}, {"exponent", I32}};
 };
 
+// q (.., H, Lq, D), k (.., G, Lk, D), v (.., G, Lk, E), mask to (.., H, Lq, Lk), slopes (H).
+struct attention : operation<op_id::attention> {
+  static constexpr std::string_view formula =
+      "(sum over j of e^(a_j) * v_j) / (sum of e^(a_j)), a_j = scale * q_i . k_j + slope * (j - i - off) + mask_ij; "
+      "lse the logarithm of that sum";
+  using attrs = attention_options;
+  static constexpr operand in[] = {{"q", NARROW},
+                                   {"k", NARROW, false, extent::own},
+                                   {"v", NARROW, false, extent::own},
+                                   {"mask", BOOL | NARROW, true, extent::own},
+                                   {"slopes", F32, true, extent::own}};
+  static constexpr operand out[] = {{"out", NARROW}, {"lse", F32, true}};
+};
+
 // Pooling whose plans are those of max_pool2d, avg_pool2d and their gradients.
 template <op_id Id, class Attrs>
 struct pooling_with_indices : pooling_of_x<Id, Attrs> {

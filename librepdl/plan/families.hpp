@@ -7,4 +7,6 @@
   X(reduce)               \
   X(product)              \
   X(conv)                 \
-  X(pool) X(row) X(step) X(random) X(loss) X(scatter) X(nll) X(clip) X(sequence) X(upsample) X(draw) X(scan) X(exponent)
+  X(pool)                 \
+  X(row)                  \
+  X(step) X(random) X(loss) X(scatter) X(nll) X(clip) X(sequence) X(upsample) X(draw) X(scan) X(exponent) X(attention)

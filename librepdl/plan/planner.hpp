@@ -90,6 +90,8 @@ tensor_spec infer_ldexp(inputs in);
 exponent_plan make_ldexp(inputs in, const tensor_view& out);
 specs infer_frexp(inputs in);
 exponent_plan make_frexp(inputs in, outputs out);
+specs infer_attention(std::span<const ops::operand> out, inputs in, const attention_options&);
+attention_plan make_attention(inputs in, outputs out, const attention_options&);
 tensor_spec infer_multinomial(inputs in, const ops::multinomial_attrs&);
 draw_plan make_multinomial(inputs in, const tensor_view& out, const ops::multinomial_attrs&);
 tensor_spec infer_dropout(std::string_view op, inputs in, const ops::dropout_attrs&);
@@ -448,6 +450,12 @@ template <>
 struct planner<ops::frexp> {
   static specs infer(inputs in, const ops::no_attrs&) { return infer_frexp(in); }
   static exponent_plan make(inputs in, outputs out, const ops::no_attrs&) { return make_frexp(in, out); }
+};
+
+template <>
+struct planner<ops::attention> {
+  static specs infer(inputs in, const attention_options& a) { return infer_attention(ops::attention::out, in, a); }
+  static attention_plan make(inputs in, outputs out, const attention_options& a) { return make_attention(in, out, a); }
 };
 
 template <class Op>

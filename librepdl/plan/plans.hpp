@@ -467,6 +467,34 @@ struct scan_plan {
   bool has_each() const noexcept { return op != ops::op_id::prod; }
 };
 
+/// Where an operand of attention is: the steps of leading axes, heads, rows (queries or keys) and elements.
+struct attention_place {
+  axes batch;
+  std::int64_t head, row, element;
+};
+/// attention: for each batch and head `queries` rows of out, of `value_size` elements, and numbers of lse. Key j takes part in query i where
+/// i + offset - before <= j <= i + offset + after and the mask is not false, or -inf. lse and mask may be null, out where it has no elements.
+struct attention_plan {
+  dtype type;
+  bool is_added;  // the mask is of the format, not boolean
+  int batch_rank;
+  std::int64_t batches;  // the product of batch_shape
+  axes batch_shape;
+  std::int64_t heads, key_heads;  // of q, out and mask; of k and v, a divisor
+  std::int64_t queries, keys, size, value_size;
+  const void* q;
+  const void* k;
+  const void* v;
+  const void* mask;
+  const float* slopes;
+  void* out;
+  float* lse;
+  attention_place q_at, k_at, v_at, mask_at, out_at, lse_at;
+  std::int64_t slope_step;
+  double scale;
+  std::int64_t offset, before, after;
+};
+
 /// ldexp: out = x 2^n. frexp: out and `exponent`, a number's significand and exponent. Elements over `rank` axes, broadcast operands with
 /// stride 0; exponent_stride is n's, too.
 struct exponent_plan {

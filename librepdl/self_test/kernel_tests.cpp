@@ -895,6 +895,43 @@ std::vector<group> exponent_calls(const subject& what) {
   return {g};
 }
 
+// Heads in groups, masks of both kinds, slopes, a window, with lse and without: few keys from every tier. Tiles of queries and keys: all keys,
+// causality and a window, scores that they leave to others; few queries and many keys, whose parts are added up.
+std::vector<group> attention_calls(const subject& what) {
+  const auto call = [&](std::int64_t heads, std::int64_t queries, std::int64_t keys, std::int64_t size,
+                        std::int64_t values, layout how) {
+    return test_call{what.op,
+                     {{{2, heads, queries, size}, how, what.in},
+                      {{2, heads / 2, keys, size}, how, what.in},
+                      {{2, heads / 2, keys, values}, how, what.in}},
+                     how};
+  };
+  test_call masked = call(2, 3, 21, 7, 5, layout::spread);
+  masked.in.push_back({{2, 3, 21}, layout::spread, dtype::boolean});
+  masked.in.push_back({{2}, layout::spread, dtype::f32});
+  masked.attrs = {{"causal", "true"}, {"bottom_right", "true"}, {"left", "11"}};
+  test_call added = call(2, 2, 35, 33, 3, layout::contiguous);
+  added.in.push_back({{2, 35}, layout::spread, what.in});
+  added.attrs = {{"scale", "0.3"}};
+  added.optional_out = false;
+  std::vector<group> all{from_every_tier(masked), from_every_tier(added)};
+  for (const attribute_texts& attrs :
+       {attribute_texts{{"scale", "0.01"}}, attribute_texts{{"scale", "0.01"}, {"causal", "true"}, {"left", "50"}},
+        attribute_texts{{"scale", "100"}, {"bottom_right", "true"}, {"causal", "true"}}}) {
+    group g;
+    for (const std::int64_t size : {48, 104}) {
+      for (test_call c : {call(4, 45, 131, size + 16, size, layout::contiguous),
+                          call(4, 3, 1100, size + 16, size, layout::contiguous)}) {
+        c.attrs = attrs;
+        g.push_back(c);
+        g.push_back(wide(c));
+      }
+    }
+    all.push_back(std::move(g));
+  }
+  return all;
+}
+
 // Losses at targets: each, their sum and mean, with weights and without; few samples and many.
 std::vector<group> nll_calls(const subject& what) {
   std::vector<group> all;
@@ -959,6 +996,8 @@ std::vector<group> structured_calls(const subject& what) {
       return scan_calls(what);
     case ops::family::exponent:
       return exponent_calls(what);
+    case ops::family::attention:
+      return attention_calls(what);
   }
   return {};
 }

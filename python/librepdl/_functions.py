@@ -12,7 +12,7 @@ __all__ = [
     "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "adaptive_max_pool2d", "adaptive_max_pool2d_backward",
     "adaptive_max_pool2d_with_indices", "add", "addcdiv", "addcdiv_backward_z", "addcmul", "amax", "amin", "arange",
     "arctan2", "argmax", "argmin", "asin", "asin_backward", "asinh", "asinh_backward", "astype", "atan", "atan2",
-    "atan2_backward_x", "atan2_backward_y", "atan_backward", "atanh", "atanh_backward", "avg_pool2d",
+    "atan2_backward_x", "atan2_backward_y", "atan_backward", "atanh", "atanh_backward", "attention", "avg_pool2d",
     "avg_pool2d_backward", "batch_norm", "batch_norm_backward", "batch_norm_inference",
     "batch_norm_inference_backward", "batch_norm_inference_weight_backward", "batch_norm_running",
     "batch_norm_weight_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
@@ -102,14 +102,14 @@ ORDER = (
     "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm",
     "clip_grad_norm", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential",
     "linspace", "arange", "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial", "cumsum", "prod",
-    "cumprod", "logcumsumexp", "ldexp", "frexp",
+    "cumprod", "logcumsumexp", "ldexp", "frexp", "attention",
 )
 
 # An array of any library.
 A = TypeVar("A")
 
 _call = _core.call
-_core.name_parameters({"keepdim": "keepdims", "linspace.end": "stop", "linspace.count": "num", "correction": "correction or ddof"})
+_core.name_parameters({"keepdim": "keepdims", "linspace.end": "stop", "linspace.count": "num", "attention.statistics": "lse", "correction": "correction or ddof"})
 
 
 def add(x: A | float, y: A | float, /, *, alpha: float = 1.0, dtype: DType | None = None, out: Any | None = None) -> Any:
@@ -4202,3 +4202,35 @@ def frexp(x: A, *, out: Sequence[Any] | None = None) -> tuple[A, Any]:
     """
     result: tuple[A, Any] = _call(308, (x,), out, None, None, True)
     return result
+
+
+@overload
+def attention(q: A, k: A, v: A, *, mask: Any | None = None, slopes: Any | None = None, scale: float | None = None,
+        causal: bool = False, bottom_right: bool = False, left: int = -1, right: int = -1, out: A | None = None,
+        lse: Literal[False] = False) -> A: ...
+
+@overload
+def attention(q: A, k: A, v: A, *, mask: Any | None = None, slopes: Any | None = None, scale: float | None = None,
+        causal: bool = False, bottom_right: bool = False, left: int = -1, right: int = -1,
+        out: Sequence[Any] | None = None, lse: Literal[True]) -> tuple[A, Any]: ...
+
+def attention(q: A, k: A, v: A, *, mask: Any | None = None, slopes: Any | None = None, scale: float | None = None,
+        causal: bool = False, bottom_right: bool = False, left: int = -1, right: int = -1,
+        out: A | Sequence[Any] | None = None, lse: bool = False) -> Any:
+    """(sum over j of e^(a_j) * v_j) / (sum of e^(a_j)), a_j = scale * q_i . k_j + slope * (j - i - off) + mask_ij; lse the logarithm of that sum, rounded once.
+
+    q: f16 bf16 f32
+    k: f16 bf16 f32
+    v: f16 bf16 f32
+    mask: f16 bf16 f32 bool, or None
+    slopes: f32, or None
+    out: f16 bf16 f32
+    scale: a factor of q . k: 0 or of magnitude in [2^-200, 2^200]; absent: 1 / sqrt(D), rounded once
+    causal: keys j <= i + off alone
+    bottom_right: off is Lk - Lq, not 0
+    left: keys j >= i + off - left alone; negative: all
+    right: keys j <= i + off + right alone; negative: all
+    lse: return lse as well, in a tuple; out is then one too, of arrays or None
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
+    """
+    return _call(309, (q, k, v, mask, slopes), out, (scale, causal, bottom_right, left, right), None, lse)

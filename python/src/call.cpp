@@ -371,7 +371,8 @@ void add_results(const op_info& op, nb::handle out, bool several, operand_list<a
 
 bool flag(const op_info& op, const char* parameter, nb::handle v) {
   if (!PyBool_Check(v.ptr())) {
-    throw nb::type_error((op.name + ": " + parameter + ": expected a bool, got " + name_of_type(v)).c_str());
+    throw nb::type_error(
+        (op.name + ": " + parameter_of(op, parameter) + ": expected a bool, got " + name_of_type(v)).c_str());
   }
   return v.is(nb::handle(Py_True));
 }

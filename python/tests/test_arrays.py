@@ -432,6 +432,74 @@ def test_exponents(type):
         librepdl.ldexp(x, x)
 
 
+def attention_formula(q, k, v, mask=None, slopes=None, scale=None, off=0, is_seen=lambda d: True):
+    """(results, logarithms) in float64: of an error below 2^-45, which changes no result that is rounded to fewer bits here."""
+    heads, queries, size = q.shape
+    groups, keys, _ = k.shape
+    k, v = (np.repeat(x.astype(np.float64), heads // groups, 0) for x in (k, v))
+    a = np.einsum("hid,hjd->hij", q.astype(np.float64), k) * (1 / np.sqrt(size) if scale is None else scale)
+    distance = np.arange(keys) - np.arange(queries)[:, None] - off
+    if slopes is not None:
+        a += slopes[:, None, None].astype(np.float64) * distance
+    if mask is not None:
+        a = np.where(mask, a, -np.inf) if mask.dtype == bool else a + mask.astype(np.float64)
+    a = np.where(is_seen(distance), a, -np.inf)
+    with np.errstate(all="ignore"):
+        w = np.exp(a - np.max(a, -1, keepdims=True, initial=-1e300))
+        total = w.sum(-1)
+        out = np.where(total[..., None] == 0, 0, np.einsum("hij,hje->hie", w, v) / total[..., None])
+        return out, np.max(a, -1, initial=-np.inf) + np.log(total)
+
+
+@pytest.mark.parametrize("type", ["float32", "float16"])
+def test_attention(type):
+    r = np.random.default_rng(7)
+    q, k, v = (r.standard_normal(shape).astype(type) for shape in ((6, 9, 8), (3, 13, 8), (3, 13, 5)))
+    seen = r.random((6, 1, 13)) < 0.7
+    added = np.where(r.random((9, 13)) < 0.8, r.standard_normal((9, 13)), -np.inf).astype(type)
+    added[4] = -np.inf
+    slopes = r.standard_normal(6).astype(np.float32) / 8
+    for options, formula in (({}, {}), ({"mask": seen, "scale": 0.3}, {"mask": seen, "scale": 0.3}),
+                             ({"causal": True}, {"is_seen": lambda d: d <= 0}),
+                             ({"mask": added, "slopes": slopes, "bottom_right": True, "left": 5, "right": 2},
+                              {"mask": added, "slopes": slopes, "off": 4, "is_seen": lambda d: (d >= -5) & (d <= 2)})):
+        out, lse = attention_formula(q, k, v, **formula)
+        got = librepdl.attention(q, k, v, **options)
+        assert got.dtype == q.dtype and got.shape == (6, 9, 5) and bits(got) == bits(out.astype(type))
+        both = librepdl.attention(q, k, v, **options, lse=True)
+        assert bits(both[0]) == bits(got) and both[1].dtype == np.float32 and bits(both[1]) == bits(lse.astype(np.float32))
+        if "slopes" in options:
+            assert not got[:, 4].any() and (both[1][:, 4] == -np.inf).all()
+    one = librepdl.attention(q[0, 3:4], k[0], v[0])
+    assert bits(one) == bits(librepdl.attention(q, k, v)[0, 3:4])
+    whole = librepdl.attention(q[None], k[None], v[None], mask=seen[None])
+    assert bits(whole[0]) == bits(librepdl.attention(q, k, v, mask=seen))
+    out, lse = np.empty_like(got), np.empty((6, 9), np.float32)
+    given = librepdl.attention(q, k, v, out=(out, lse), lse=True)
+    assert given[0] is out and given[1] is lse and bits(out) == bits(librepdl.attention(q, k, v))
+    assert bits(librepdl.attention(q, k, v, out=(None, lse), lse=True)[0]) == bits(out)
+    assert librepdl.attention(q, k, v, out=out) is out
+
+
+def test_errors_of_attention():
+    q = np.ones((4, 3, 2), np.float32)
+    for error, text, k, v, options in (
+            (ValueError, "k: expected heads, axis -3, a divisor of q's 4", np.ones((3, 5, 2), "f"), np.ones((3, 5, 2), "f"), {}),
+            (ValueError, "v: expected as many keys, axis -2, as k: 3", q, q[:, :2], {}),
+            (NotImplementedError, "k: expected f32", q.astype(np.float16), q, {}),
+            (NotImplementedError, "mask: expected", q, q, {"mask": np.ones((3, 3))}),
+            (ValueError, "mask: expected a shape that broadcasts", q, q, {"mask": np.ones((2, 3), bool)}),
+            (ValueError, "slopes: expected shape", q, q, {"slopes": np.ones(3, "f")}),
+            (ValueError, "scale: expected", q, q, {"scale": np.inf}),
+            (TypeError, "lse: expected a bool", q, q, {"lse": 1}),
+            (TypeError, "causal: expected a bool", q, q, {"causal": 1}),
+            (ValueError, "lse: expected", q, q, {"lse": True, "out": (None, np.ones((4, 3, 1), "f"))})):
+        with pytest.raises(error, match=re.escape(f"attention: {text}")):
+            librepdl.attention(q, k, v, **options)
+    with pytest.raises(TypeError):
+        librepdl.attention(q, q, q, np.ones((3, 3), bool))
+
+
 def test_functions_of_no_array():
     x = librepdl.linspace(0, 1, 5)
     assert isinstance(x, np.ndarray) and x.dtype == np.float32 and x.tolist() == [0, 0.25, 0.5, 0.75, 1]

@@ -392,6 +392,10 @@ r_cumprod: Any = librepdl.cumprod(x=x, axis=1, out=x)
 r_logcumsumexp: NDArray[np.float32] = librepdl.logcumsumexp(x=x, axis=1, out=x)
 r_ldexp: NDArray[np.float32] = librepdl.ldexp(x=x, n=x, out=x)
 r_frexp: tuple[NDArray[np.float32], Any] = librepdl.frexp(x=x, out=[x])
+r_attention_statistics: tuple[NDArray[np.float32], Any] = librepdl.attention(q=x, k=x, v=x, mask=x, slopes=x,
+    scale=0.5, causal=True, bottom_right=True, left=1, right=1, out=(x, x), lse=True)
+r_attention: NDArray[np.float32] = librepdl.attention(q=x, k=x, v=x, mask=x, slopes=x, scale=0.5, causal=True,
+    bottom_right=True, left=1, right=1, out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})

@@ -261,6 +261,7 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
     case ops::family::draw:
     case ops::family::scan:
     case ops::family::exponent:
+    case ops::family::attention:
       break;
   }
   throw std::invalid_argument("reference: no sample inputs for " + op);

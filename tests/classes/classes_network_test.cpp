@@ -202,11 +202,12 @@ void check_all(bool in_full) {
 }
 
 // Layers, rows, steps and random numbers: classes_test.cpp, losses_test.cpp, scatter_test.cpp, nll_test.cpp and
-// sequence_test.cpp, upsample_test.cpp, multinomial_test.cpp, scan_test.cpp and exponent_test.cpp have the others.
+// sequence_test.cpp, upsample_test.cpp, multinomial_test.cpp, scan_test.cpp, exponent_test.cpp and attention_test.cpp have the others.
 constexpr bool has_calls(ops::family f) {
   return f != ops::family::convert && f != ops::family::reduce && f != ops::family::matmul && f != ops::family::loss &&
          f != ops::family::scatter && f != ops::family::nll && f != ops::family::sequence &&
-         f != ops::family::upsample && f != ops::family::draw && f != ops::family::scan && f != ops::family::exponent;
+         f != ops::family::upsample && f != ops::family::draw && f != ops::family::scan && f != ops::family::exponent &&
+         f != ops::family::attention;
 }
 // The results of two depend on no class: random_test.cpp has them. total_norm has one output a call: clip_test.cpp.
 template <class Op>

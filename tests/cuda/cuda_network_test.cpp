@@ -33,7 +33,8 @@ bool is_network(const std::string& op) {
   const std::string& family = find(op)->family;
   return family == "convolution" || family == "pooling" || family == "softmax" || family == "norm" ||
          family == "optimizer" || family == "random" || family == "loss" || family == "scatter" || family == "nll" ||
-         family == "sequence" || family == "upsample" || family == "draw" || family == "scan" || family == "exponent";
+         family == "sequence" || family == "upsample" || family == "draw" || family == "scan" || family == "exponent" ||
+         family == "attention";
 }
 
 // The first `most` cases of every operation of the families above, spread over its list.

@@ -509,6 +509,7 @@ inline std::vector<class_call> network_calls(ops::family family, const std::stri
     case ops::family::draw:
     case ops::family::scan:
     case ops::family::exponent:
+    case ops::family::attention:
       break;
   }
   throw std::logic_error("no calls of " + op);

@@ -186,6 +186,11 @@ TEST_CASE("a call of at most eight operands allocates nothing") {
          logcumsumexp(ctx, in({4, 7}), to({4, 7}));
        }},
       {"ldexp", [&] { ldexp(ctx, in({8}), const_tensor_view(target.data(), {8}), to({8})); }},
+      {"attention",
+       [&] {
+         attention(ctx, in({2, 2, 4}), other({2, 2, 4}), in({2, 2, 4}), to({2, 2, 4}), {.causal = true}, in({2, 2}),
+                   in({2}), tensor_view(out.data() + 64, {2, 2}));
+       }},
       {"permutation", [&] { permutation(ctx, g, tensor_view(index.data(), {64})); }},
       {"dropout", [&] { dropout(ctx, g, in({64}), to({64}), 0.5); }},
       {"sgd",

@@ -473,6 +473,98 @@ std::vector<cpp_case> cpp_cases(operands& o) {
       {error_site::operand_dtype, "ldexp", "n", [&] { ldexp(o.ctx, o.vx({2}), o.vy({2}), o.vo({2})); }},
       {error_site::output_dtype, "frexp", "exponent",
        [&] { frexp(o.ctx, o.vx({2}), o.vo({2}), tensor_view(o.y.data(), {2})); }},
+      {error_site::operand_rank, "attention", "q",
+       [&] { attention(o.ctx, o.vx({4}), o.vy({4}), o.vy({4}), o.vo({4})); }},
+      {error_site::operand_rank, "attention", "v",
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), o.vy({4, 3}), o.vy({1, 4, 3}), o.vo({2, 3}));
+       }},
+      {error_site::attention_shape, "attention", "k",  // another size of a key than of a query
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), o.vy({4, 2}), o.vy({4, 3}), o.vo({2, 3}));
+       }},
+      {error_site::attention_shape, "attention", "v",  // a value too many
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), o.vy({4, 3}), o.vy({5, 3}), o.vo({2, 3}));
+       }},
+      {error_site::attention_shape, "attention", "k",  // another batch
+       [&] {
+         attention(o.ctx, o.vx({2, 1, 2, 3}), o.vy({1, 1, 2, 3}), o.vy({2, 1, 2, 3}), o.vo({2, 1, 2, 3}));
+       }},
+      {error_site::attention_shape, "attention", "v",
+       [&] {
+         attention(o.ctx, o.vx({2, 1, 2, 3}), o.vy({2, 1, 2, 3}), o.vy({1, 1, 2, 3}), o.vo({2, 1, 2, 3}));
+       }},
+      {error_site::attention_shape, "attention", "k",  // 2 heads for 3
+       [&] {
+         attention(o.ctx, o.vx({3, 2, 3}), o.vy({2, 2, 3}), o.vy({2, 2, 3}), o.vo({3, 2, 3}));
+       }},
+      {error_site::attention_shape, "attention", "k",  // none for 3
+       [&] {
+         attention(o.ctx, o.vx({3, 2, 3}), o.vy({0, 2, 3}), o.vy({0, 2, 3}), o.vo({3, 2, 3}));
+       }},
+      {error_site::attention_shape, "attention", "v",  // other heads than of keys
+       [&] {
+         attention(o.ctx, o.vx({2, 2, 3}), o.vy({2, 2, 3}), o.vy({1, 2, 3}), o.vo({2, 2, 3}));
+       }},
+      {error_site::attention_shape, "attention", "slopes",
+       [&] {
+         attention(o.ctx, o.vx({2, 2, 3}), o.vy({1, 2, 3}), o.vy({1, 2, 3}), o.vo({2, 2, 3}), {}, {}, o.vx({1}));
+       }},
+      {error_site::attention_shape, "attention", "slopes",  // one number, of no axis
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), o.vy({2, 3}), o.vy({2, 3}), o.vo({2, 3}), {}, {}, o.vx({}));
+       }},
+      {error_site::broadcast, "attention", "mask",
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), o.vy({4, 3}), o.vy({4, 3}), o.vo({2, 3}), {}, o.vx({2, 3}));
+       }},
+      {error_site::broadcast, "attention", "mask",  // as large as two calls
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), o.vy({4, 3}), o.vy({4, 3}), o.vo({2, 3}), {}, o.vx({2, 2, 4}));
+       }},
+      {error_site::operand_dtype, "attention", "k",
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), {o.y.data(), dtype::f16, {4, 3}}, o.vy({4, 3}), o.vo({2, 3}));
+       }},
+      {error_site::operand_dtype, "attention", "v",
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), o.vy({4, 3}), {o.y.data(), dtype::bf16, {4, 3}}, o.vo({2, 3}));
+       }},
+      {error_site::operand_dtype, "attention", "mask",
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), o.vy({4, 3}), o.vy({4, 3}), o.vo({2, 3}), {}, {o.x.data(), dtype::f16, {2, 4}});
+       }},
+      {error_site::operand_dtype, "attention", "slopes",
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), o.vy({4, 3}), o.vy({4, 3}), o.vo({2, 3}), {}, {}, {o.d.data(), {1}});
+       }},
+      {error_site::operand_dtype, "attention", "q",
+       [&] {
+         attention(o.ctx, {o.d.data(), {2, 3}}, {o.d.data(), {4, 3}}, {o.d.data(), {4, 3}},
+                   tensor_view(o.d.data(), {2, 3}));
+       }},
+      {error_site::attribute_value, "attention", "scale",
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), o.vy({4, 3}), o.vy({4, 3}), o.vo({2, 3}), {.scale = 0x1p201});
+       }},
+      {error_site::attribute_value, "attention", "scale",
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), o.vy({4, 3}), o.vy({4, 3}), o.vo({2, 3}), {.scale = std::nan("")});
+       }},
+      {error_site::output_shape, "attention", "out",
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), o.vy({4, 3}), o.vy({4, 2}), o.vo({2, 3}));
+       }},
+      {error_site::output_shape, "attention", "lse",
+       [&] {
+         attention(o.ctx, o.vx({2, 3}), o.vy({4, 3}), o.vy({4, 3}), o.vo({2, 3}), {}, {}, {},
+                   tensor_view(o.out.data() + 6, {2, 1}));
+       }},
+      {error_site::overlap, "attention", "out",
+       [&] {
+         attention(o.ctx, o.vo({2, 3}), o.vy({4, 3}), o.vy({4, 3}), o.vo({2, 3}));
+       }},
       {error_site::axis_range, "log_softmax", "axis", [&] { log_softmax(o.ctx, o.vx({}), o.vo({})); }},
       {error_site::gradient_shape, "softmax_backward", "g",
        [&] { softmax_backward(o.ctx, o.vx({2}), o.vy({3}), o.vo({3})); }},

@@ -198,6 +198,17 @@ TEST_CASE("overloads: structured functions make their results") {
                                         const_tensor_view(weights).reshape({}))) ==
         by_name(ctx, "nll_loss_backward",
                 {const_tensor_view(g).reshape({}), x, targets, mean_x, const_tensor_view(weights).reshape({})}));
+  const tensor mask = less(x, 2.5);
+  std::vector<float> lse(2, marker);
+  CHECK(identity(ctx, attention(y.view().transpose(), x, x)) ==
+        by_name(ctx, "attention", {y.view().transpose(), x, x}));
+  CHECK(identity(ctx, attention(x, x, y.view().transpose(), {.scale = 0.5, .left = 1}, mask.view().slice(1, 0, 2),
+                                weights, lse)) ==
+        by_name(ctx, "attention", {x, x, y.view().transpose(), mask.view().slice(1, 0, 2), weights},
+                {{"scale", 0.5}, {"left", std::int64_t{1}}}));
+  CHECK(identity(ctx, const_tensor_view(lse)) ==
+        by_name(ctx, "attention", {x, x, y.view().transpose(), mask.view().slice(1, 0, 2), weights},
+                {{"scale", 0.5}, {"left", std::int64_t{1}}}, 1));
   const operand all[] = {x, y, v};
   CHECK(identity(ctx, total_norm(all, {.p = 1})) == by_name(ctx, "total_norm", {x, y, v}, {{"p", 1.0}}));
 

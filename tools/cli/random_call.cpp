@@ -259,6 +259,8 @@ class maker {
         return has(f_.attrs, "keepdim") ? reduce() : lines();
       case ops::family::exponent:
         return exponents();
+      case ops::family::attention:
+        return attention();
     }
   }
 
@@ -737,6 +739,47 @@ class maker {
       add_input(broadcast && one_in(2) ? smaller(full, 0) : full, any_of({dtype::i64, dtype::i32}));
     }
   }
+  void attention() {
+    const dtype type = own_format();
+    const int axes = rank(2);
+    shape_list batch = shape(std::max(0, axes - 3), magnitude(3));
+    const std::int64_t groups = axes < 3 ? 1 : from_to(1, 3), heads = axes < 3 ? 1 : groups * from_to(1, 3);
+    std::int64_t queries = magnitude(6), keys = one_in(5) ? magnitude(10) : magnitude(7);
+    const std::int64_t size = magnitude(one_in(4) ? 8 : 5), values = magnitude(one_in(4) ? 8 : 5);
+    // Of one query or key there is little to see.
+    if (queries < 3 && !one_in(4)) queries += from_to(2, 5);
+    if (keys < 3 && !one_in(6)) keys += from_to(3, 12);
+    if (one_in(30)) keys = w_.flip() ? 0 : 1;
+    if (one_in(60)) queries = 0;
+    const std::int64_t most = one_in(25) ? 1 << 21 : 1 << 16;
+    while (count_of(batch) * heads * queries * keys * (size + values) > most) {
+      std::int64_t& larger = keys >= queries ? keys : queries;
+      if (larger <= 2) break;
+      larger /= 2;
+    }
+    const auto with = [&](std::int64_t of, std::int64_t rows, std::int64_t columns) {
+      shape_list s = batch;
+      if (axes >= 3) s.push_back(of);
+      s.insert(s.end(), {rows, columns});
+      return s;
+    };
+    add_input(with(heads, queries, size), type);
+    add_input(with(groups, keys, size), type);
+    add_input(with(groups, keys, values), type);
+    const bool masked = one_in(2), sloped = one_in(4);
+    if (masked) {
+      add_input(smaller(with(heads, queries, keys), 0), w_.flip() ? dtype::boolean : type);
+    } else if (sloped) {
+      add_input(absent_shape, type);
+    }
+    if (sloped) add_input({heads}, dtype::f32);
+    if (one_in(3)) add("scale", real(true));
+    if (one_in(3)) add("causal", true);
+    if (w_.flip()) add("bottom_right", w_.flip());
+    if (one_in(4)) add("left", from_to(-1, keys));
+    if (one_in(4)) add("right", from_to(-1, keys));
+    work_ = 4 * count_of(batch) * heads * queries * keys * (size + values);
+  }
   void draws() {
     const std::int64_t rows = one_in(20) ? 0 : magnitude(4), n = count();
     const bool replacement = w_.flip();
@@ -871,6 +914,7 @@ class maker {
     // Of random operands sums of losses are NaN, or rational where numbers come twice with opposite signs.
     const auto is_any = [](const ops::operand& o) { return o.domain == ops::domain::any; };
     const bool aims = op_.family == "scatter" || op_.family == "draw" || op_.family == "exponent" ||
+                      op_.family == "attention" ||
                       (op_.family == "loss" && (has(f_.in, "weight") || !std::ranges::all_of(record_->in, is_any)));
     if (aims || (w_.flip() && can_aim())) return reference::inputs(c_);
     std::vector<array> v;
@@ -1042,7 +1086,11 @@ bool is_possible(const op_info& op, int rank, std::size_t kind) {
       record != nullptr && (record->axes == ops::row_axes::classes || record->axes == ops::row_axes::channels ||
                             record->axes == ops::row_axes::groups || has(op.attrs, "alpha") ||
                             ((family == "softmax" || family == "scan") && record->axes == ops::row_axes::last));
-  const int least = image ? 4 : family == "matmul" ? 2 : vector || family == "draw" ? 1 : one_axis ? 1 : 0;
+  const int least = image                                         ? 4
+                    : family == "matmul" || family == "attention" ? 2
+                    : vector || family == "draw"                  ? 1
+                    : one_axis                                    ? 1
+                                                                  : 0;
   const int most = image ? 4 : vector ? 1 : family == "draw" ? 2 : max_rank;
   if (rank < least || rank > most) return false;
   if (kind == reference::every_layout.size()) {

@@ -10,7 +10,7 @@ namespace {
 template <class T, bool Scaled>
 struct matmul_problem {
   using format = T;
-  using loader = std::conditional_t<std::is_same_v<T, float>, strided_loader, widening_loader<T>>;
+  using loader = loader_of<T>;
   static constexpr bool is_scaled = Scaled;
   static constexpr bool skips_terms = false;
   loader a, b;

@@ -120,6 +120,7 @@ void prepare(const plan::upsample_plan&, const job&, dispatch::task&);
 void prepare(const plan::draw_plan&, const job&, dispatch::task&);
 void prepare(const plan::scan_plan&, const job&, dispatch::task&);
 void prepare(const plan::exponent_plan&, const job&, dispatch::task&);
+void prepare(const plan::attention_plan&, const job&, dispatch::task&);
 
 // Known answers on the current device: the floating-point modes that the kernels were compiled for, and the model of
 // the fp64 matrix instruction that the bound in matmul.cu assumes. Waits. Returns what failed; empty: nothing did.

@@ -45,7 +45,7 @@ struct op_info {
   int id;    ///< index into operations(); may change between releases
   int bits;  ///< the version of its bits
   /// "elementwise", "convert", "reduce", "matmul", "convolution", "pooling", "softmax", "norm", "optimizer",
-  /// "random", "loss", "scatter", "nll", "sequence", "upsample", "draw", "scan", "exponent"
+  /// "random", "loss", "scatter", "nll", "sequence", "upsample", "draw", "scan", "exponent", "attention"
   std::string family;
   std::string formula;
   std::string proof;             ///< why its bits are right

@@ -2773,6 +2773,11 @@ inline std::pair<tensor, tensor> frexp(const operand& x) {
   frexp(c.ctx, c.in[0], tensor_view{}, tensor_view{});
   return {c.out.take(0), c.out.take(1)};
 }
+inline tensor attention(const operand& q, const operand& k, const operand& v, const attention_options& options = {}, const operand& mask = {}, const operand& slopes = {}, tensor_view lse = {}) {
+  detail::returning_call c("attention", {q, k, v, mask, slopes});
+  attention(c.ctx, c.in[0], c.in[1], c.in[2], tensor_view{}, options, c.in[3], c.in[4], lse);
+  return c.out.take();
+}
 inline tensor softmax(const operand& x, const softmax_options& options = {}) {
   detail::returning_call c("softmax", {x});
   softmax(c.ctx, c.in[0], tensor_view{}, options);

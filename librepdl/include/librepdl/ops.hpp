@@ -186,6 +186,21 @@ void ldexp(context& ctx, const_tensor_view x, const_tensor_view n, tensor_view o
 /// infinities and NaN the significand is x and the exponent 0.
 void frexp(context& ctx, const_tensor_view x, tensor_view significand, tensor_view exponent);
 
+// ---- attention
+
+/// out_i = (sum_j e^(a_j) v_j) / (sum_j e^(a_j)) over the keys that are present, a_j = scale q_i . k_j + slope (j - i - off) + mask_ij, and
+/// lse_i = ln(sum_j e^(a_j)): scores, weights and sums exact, each result rounded once. Nothing of the size Lq x Lk is in memory.
+///
+/// q (.., H, Lq, D), k (.., G, Lk, D), v (.., G, Lk, E) and out (.., H, Lq, E) of f16, bf16 or f32, G a divisor of H: head h of q goes with head
+/// floor(h G / H) of k and v; tensors of two axes have no heads. mask: bool, true where a key takes part, or of q's format, added, and -inf
+/// where a key is absent; broadcast to (.., H, Lq, Lk). slopes (H) and lse (.., H, Lq): f32. A query without keys has +0, and lse -inf. Absent keys
+/// are not looked at; a score NaN or +inf makes its query NaN. Errors: attention_shape, broadcast, operand_dtype, operand_rank, attribute_value.
+///
+/// Source: A. Vaswani et al., "Attention is all you need" (2017); linear biases: O. Press et al. (2021).
+void attention(context& ctx, const_tensor_view q, const_tensor_view k, const_tensor_view v, tensor_view out,
+               const attention_options& options = {}, const_tensor_view mask = {}, const_tensor_view slopes = {},
+               tensor_view lse = {});
+
 // ---- softmax and losses
 //
 // One rounding per output element, the whole formula inside it. An element -inf has weight 0; a row with NaN, +inf or

@@ -70,6 +70,16 @@ struct matmul_options {
   double beta = 1;           ///< a factor of the bias, likewise; 0 multiplies, too: 0 inf is NaN
 };
 
+/// Options of attention. off is Lk - Lq with bottom_right, else 0.
+struct attention_options {
+  /// A factor of q . k: 0 or of magnitude in [2^-200, 2^200]; absent: 1 / sqrt(D), rounded once.
+  std::optional<double> scale{};
+  bool causal = false;        ///< keys j <= i + off alone
+  bool bottom_right = false;  ///< queries are the last ones of the sequence: off = Lk - Lq
+  std::int64_t left = -1;     ///< keys j >= i + off - left alone; negative: all
+  std::int64_t right = -1;    ///< keys j <= i + off + right alone; negative: all
+};
+
 /// Options of upsample_nearest2d and its gradient.
 struct upsample_nearest2d_options {
   double scale_h = 0;  ///< in [2^-200, 2^200]; 0: the ratio of the heights

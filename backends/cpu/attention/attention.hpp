@@ -1,0 +1,37 @@
+// The loops of attention of one instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cpu/core/families.hpp"
+#include "backends/cpu/core/isa.hpp"
+
+namespace repdl::cpu {
+
+// A block of queries: of one batch and one head of keys, queries [first, first + count) of all heads that go with it, head after head.
+struct attention_block {
+  std::int64_t batch, key_head, first;
+  int count;
+};
+
+// What decides what a block leaves of a query: results first + e, e < count, where undecided[e] is not 0; or, where count is 0, its lse.
+class attention_rest {
+ public:
+  virtual void decide(std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t first, std::int64_t count,
+                      const std::uint8_t* undecided) noexcept = 0;
+
+ protected:
+  ~attention_rest() = default;
+};
+
+struct attention_kernels {
+  // Bytes of workspace of a block.
+  std::int64_t (*bytes)(const plan::attention_plan&) noexcept;
+  // first: the first tier that is to decide anything. The workspace is 64-byte aligned.
+  void (*run)(const plan::attention_plan&, const attention_block&, tier first, void* workspace, attention_rest&,
+              tally&) noexcept;
+};
+
+inline constexpr int attention_rows = 64;  // of a block, at most
+
+}  // namespace repdl::cpu

@@ -1,0 +1,115 @@
+// Operands of products on their way into blocks of binary32 numbers. Included by kernels only.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "backends/cpu/core/formats.hpp"
+#include "backends/cpu/core/simd.hpp"
+
+namespace repdl::cpu::REPDL_ISA {
+
+// Rows or columns of binary32 numbers in memory, `lane` elements from one to the next, `depth` from one term to the
+// next.
+struct strided_loader {
+  const float* data;
+  std::int64_t lane;
+  std::int64_t depth;
+
+  template <int Width>
+  void load(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, float* to) const noexcept {
+    const float* const from = data + first * lane + k0 * depth;
+    if constexpr (Width % 4 == 0) {
+      if (depth == 1) return transpose<Width>(from, count, terms, to);
+      if (lane == 1 && count == Width) {
+        for (std::int64_t k = 0; k < terms; ++k)
+          __builtin_memcpy(to + k * Width, from + k * depth, Width * sizeof(float));
+        return;
+      }
+    } else if (depth == 1) {
+      static_assert(Width == 1);
+      __builtin_memcpy(to, from, static_cast<std::size_t>(terms) * sizeof(float));
+      return;
+    }
+    for (std::int64_t k = 0; k < terms; ++k) {
+      for (int l = 0; l < count; ++l) to[k * Width + l] = from[k * depth + l * lane];
+      for (int l = count; l < Width; ++l) to[k * Width + l] = 0;
+    }
+  }
+
+ private:
+  // depth = 1: four lanes by four terms at a time.
+  template <int Width>
+  void transpose(const float* from, int count, std::int64_t terms, float* to) const noexcept {
+    using quad = vec<float, 4>;
+    const std::int64_t whole = terms / 4 * 4;
+    for (int l = 0; l < Width; l += 4) {
+      const auto row = [&](int i) { return from + (l + i) * lane; };
+      const int present = std::clamp(count - l, 0, 4);
+      for (std::int64_t k = 0; k < whole; k += 4) {
+        quad r[4] = {};
+        if (present == 4) {
+          for (int i = 0; i < 4; ++i) r[i] = REPDL_ISA::load<quad>(row(i) + k);
+        } else {
+          for (int i = 0; i < present; ++i) r[i] = REPDL_ISA::load<quad>(row(i) + k);
+        }
+        const quad low01 = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5);
+        const quad low23 = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+        const quad high01 = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
+        const quad high23 = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+        float* t = to + k * Width + l;
+        REPDL_ISA::store(t, __builtin_shufflevector(low01, low23, 0, 1, 4, 5));
+        REPDL_ISA::store(t + Width, __builtin_shufflevector(low01, low23, 2, 3, 6, 7));
+        REPDL_ISA::store(t + 2 * Width, __builtin_shufflevector(high01, high23, 0, 1, 4, 5));
+        REPDL_ISA::store(t + 3 * Width, __builtin_shufflevector(high01, high23, 2, 3, 6, 7));
+      }
+      for (std::int64_t k = whole; k < terms; ++k)
+        for (int i = 0; i < 4; ++i) to[k * Width + l + i] = i < present ? row(i)[k] : 0;
+    }
+  }
+};
+
+// The same of a narrower format, widened.
+template <class T>
+struct widening_loader {
+  const T* data;
+  std::int64_t lane;
+  std::int64_t depth;
+
+  template <int Width>
+  void load(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, float* to) const noexcept {
+    const T* const from = data + first * lane + k0 * depth;
+    if (Width > 1 && depth == 1) {
+      constexpr std::int64_t chunk = 64;
+      alignas(64) float rows[Width * chunk];
+      for (std::int64_t k = 0; k < terms; k += chunk) {
+        const std::int64_t n = std::min(chunk, terms - k);
+        for (int l = 0; l < count; ++l) widen_row(from + l * lane + k, n, rows + l * chunk);
+        strided_loader{rows, chunk, 1}.template load<Width>(0, count, 0, n, to + k * Width);
+      }
+      return;
+    }
+    if (Width == 1 && depth == 1) return widen_row(from, terms, to);
+    for (std::int64_t k = 0; k < terms; ++k) {
+      if (lane == 1 && count == Width) {
+        widen_row(from + k * depth, Width, to + k * Width);
+        continue;
+      }
+      for (int l = 0; l < count; ++l) to[k * Width + l] = num::widen_to_float(from[k * depth + l * lane]);
+      for (int l = count; l < Width; ++l) to[k * Width + l] = 0;
+    }
+  }
+
+ private:
+  static void widen_row(const T* from, std::int64_t count, float* to) noexcept {
+    const std::int64_t whole = count - count % lanes64;
+    for (std::int64_t i = 0; i < whole; i += lanes64) store(to + i, widened<f32h>(from + i));
+    for (std::int64_t i = whole; i < count; ++i) to[i] = num::widen_to_float(from[i]);
+  }
+};
+
+template <class T>
+using loader_of = std::conditional_t<std::is_same_v<T, float>, strided_loader, widening_loader<T>>;
+
+}  // namespace repdl::cpu::REPDL_ISA

@@ -1,0 +1,95 @@
+// What the kernels of attention share.
+#pragma once
+
+#include "backends/cuda/core/axes.hpp"
+#include "backends/cuda/core/launch.cuh"
+#include "librepdl/ops/attention/attention.hpp"
+
+namespace repdl::cuda {
+
+inline constexpr double unit_roundoff = 0x1p-53;
+
+struct place {
+  std::int64_t head, row, element;
+};
+struct attention_geometry {
+  const void* q;
+  const void* k;
+  const void* v;
+  const void* mask;
+  const float* slopes;
+  void* out;
+  float* lse;
+  std::int64_t total, heads, group, queries, keys, size, value_size, words;
+  strided_axes<6> batch;  // of q, k, v, mask, out, lse
+  place q_at, k_at, v_at, mask_at, out_at, lse_at;
+  std::int64_t slope_step, offset, before, after;
+  double scale;
+  bool is_added;
+};
+
+// One query, and where its results go.
+template <class T>
+struct query_at {
+  num::attention_query<T> query;
+  T* out;
+  float* lse;
+
+  __device__ query_at(const attention_geometry& g, std::int64_t n) {
+    const std::int64_t i = n % g.queries, h = n / g.queries % g.heads, of_keys = h / g.group;
+    std::int64_t at[6];
+    g.batch.locate(n / g.queries / g.heads, at);
+    query.q = static_cast<const T*>(g.q) + at[0] + h * g.q_at.head + i * g.q_at.row;
+    query.k = static_cast<const T*>(g.k) + at[1] + of_keys * g.k_at.head;
+    query.v = static_cast<const T*>(g.v) + at[2] + of_keys * g.v_at.head;
+    query.is_added = g.mask != nullptr && g.is_added;
+    const std::int64_t mask = at[3] + h * g.mask_at.head + i * g.mask_at.row;
+    query.mask = g.mask == nullptr
+                     ? nullptr
+                     : static_cast<const char*>(g.mask) + mask * (g.is_added ? static_cast<int>(sizeof(T)) : 1);
+    query.q_step = g.q_at.element;
+    query.k_row = g.k_at.row;
+    query.k_step = g.k_at.element;
+    query.v_row = g.v_at.row;
+    query.v_step = g.v_at.element;
+    query.mask_step = g.mask_at.element;
+    query.size = g.size;
+    query.at = i + g.offset;
+    const auto within = [&](std::int64_t j) { return j < 0 ? 0 : j > g.keys ? g.keys : j; };
+    query.first = within(query.at - g.before);
+    query.last = within(query.at + g.after + 1);
+    query.scale = g.scale;
+    query.has_slope = g.slopes != nullptr;
+    query.slope = query.has_slope ? static_cast<double>(g.slopes[h * g.slope_step]) : 0.0;
+    out = static_cast<T*>(g.out) + at[4] + h * g.out_at.head + i * g.out_at.row;
+    lse = g.lse == nullptr ? nullptr : g.lse + at[5] + h * g.lse_at.head + i * g.lse_at.row;
+  }
+};
+
+// The last word of a query's bits: of lse, and of queries that attention_first computes after attention_tiles.
+inline constexpr std::uint32_t lse_bit = 1, first_bit = 2;
+
+__device__ inline double over_warp(double x) {
+#pragma unroll
+  for (int by = 16; by > 0; by /= 2) x += __shfl_xor_sync(full_warp, x, by);
+  return x;
+}
+__device__ inline double greatest_of_warp(double x) {
+#pragma unroll
+  for (int by = 16; by > 0; by /= 2) {
+    const double y = __shfl_xor_sync(full_warp, x, by);
+    x = y > x ? y : x;
+  }
+  return x;
+}
+
+// attention_tiles.cu: whether a call is for it, and its launches; bits: of all queries.
+bool is_for_tiles(const plan::attention_plan&, const properties&);
+std::int64_t statistics_of_tiles(const plan::attention_plan&);  // numbers of binary32
+// Into how many parts the keys are split where queries are few; 0: they are not. And the numbers of binary64 that the parts leave.
+std::int64_t parts_of_tiles(const plan::attention_plan&, const properties&);
+std::int64_t sums_of_tiles(const plan::attention_plan&, const properties&);
+void enqueue_tiles(const attention_geometry&, dtype, bool by_first, std::int64_t parts, double* sums, float* statistics,
+                   std::uint32_t* bits, const job&);
+
+}  // namespace repdl::cuda

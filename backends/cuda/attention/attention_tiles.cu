@@ -1,0 +1,661 @@
+// Attention without masks and slopes, of heads of at most 128 numbers: tiles of 16 queries a warp by 32 keys with the fp64 matrix instruction (T. Dao,
+// "FlashAttention-2", 2023). A block has 4 or 8 warps: queries of all heads that go with one head of keys, one head after the other. Tiles of keys and values are
+// copied while the former ones are computed with, and converted to binary64 in the order in which the instruction takes them: a warp's weights, which its
+// lanes have as results of one product, are operands of the next one where key 2 t + j is in the place 4 j + t of eight.
+//
+// There is no reference: scores are at most B = |scale| N_q max N_j, and where that is not below 300 a query is left to attention_first (first_bit). The
+// maxima, of N_j and of |v_je| for each e, and the norms of v_je, are found before (attention_maxima).
+//
+// Bounds, u = 2^-53, with two u for an addition of the matrix instruction (mma.cuh, D1), whose products are exact:
+//   a_j                 (2 D + 1) u B; e^a_j within (6 + |a_j|) u, its argument's rounding included
+//   o_e                 32 keys by the instruction, and sums of tiles: (64 + tiles) u sum w_j |v_je|
+//   l                   8 keys a lane and tile, sums of tiles, two of lanes: (11 + tiles) u l
+// and results as in attention_kernels.cpp of the CPU, with V_e the greatest |v_je| of all keys and N_e their norm: within
+// (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((2 D + 1) B + 6 + B + 64 + tiles + 16) u.
+// ln l: l = 2^k m, k ln2 + ln m within 4 u (|k| + 1).
+#include "backends/cuda/attention/attention.cuh"
+#include "backends/cuda/core/async_copy.cuh"
+#include "backends/cuda/product/mma.cuh"
+#include "librepdl/ops/formats.hpp"
+#include "librepdl/ops/rows/exponentials.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr double u = unit_roundoff;
+constexpr int tile_keys = 32;
+constexpr int most_size = 128;
+constexpr int maxima_threads = 128, chunk_keys = 512;  // of attention_maxima
+constexpr int numbers_of_chunk = 1 + 2 * most_size;
+constexpr double most_score = 300;
+
+// One block a chunk of keys: the greatest norm, the greatest |v_je| of each column, and the sum of v_je^2; rounded up.
+template <class T>
+__global__ void __launch_bounds__(maxima_threads)
+    attention_maxima(const __grid_constant__ attention_geometry g, std::int64_t chunks, float* statistics) {
+  __shared__ unsigned most[1 + most_size];
+  __shared__ float squares[maxima_threads / 32][most_size];
+  for (int i = static_cast<int>(threadIdx.x); i < 1 + most_size; i += maxima_threads) most[i] = 0;
+  __syncthreads();
+  const std::int64_t of = blockIdx.x / chunks, chunk = blockIdx.x % chunks, key_heads = g.heads / g.group;
+  std::int64_t at[6];
+  g.batch.locate(of / key_heads, at);
+  const T* const k = static_cast<const T*>(g.k) + at[1] + of % key_heads * g.k_at.head;
+  const T* const v = static_cast<const T*>(g.v) + at[2] + of % key_heads * g.v_at.head;
+  const int lane = lane_of_thread(), warp = static_cast<int>(threadIdx.x / 32);
+  const std::int64_t end = (chunk + 1) * chunk_keys < g.keys ? (chunk + 1) * chunk_keys : g.keys;
+  float norm = 0, most_of[most_size / 32] = {}, squares_of[most_size / 32] = {};
+  for (std::int64_t j = chunk * chunk_keys + warp; j < end; j += maxima_threads / 32) {
+    double square = 0;
+#pragma unroll
+    for (int c = 0; c < most_size / 32; ++c) {
+      const int d = 32 * c + lane;
+      const double x = d < g.size ? static_cast<double>(num::widen_to_float(k[j * g.k_at.row + d])) : 0.0;
+      square = fma(x, x, square);
+      const float y = d < g.value_size ? fabsf(num::widen_to_float(v[j * g.v_at.row + d])) : 0.0f;
+      most_of[c] = y <= most_of[c] ? most_of[c] : y;  // NaN is kept
+      squares_of[c] = __fmaf_ru(y, y, squares_of[c]);
+    }
+    const float n = __double2float_ru(sqrt(over_warp(square)) * (1 + 0x1p-40));
+    norm = n <= norm ? norm : n;
+  }
+  // In the order of the bits NaN is the greatest.
+  if (lane == 0) atomicMax(most, __float_as_uint(norm) & 0x7fffffffu);
+#pragma unroll
+  for (int c = 0; c < most_size / 32; ++c) {
+    atomicMax(most + 1 + 32 * c + lane, __float_as_uint(most_of[c]) & 0x7fffffffu);
+    squares[warp][32 * c + lane] = squares_of[c];
+  }
+  __syncthreads();
+  float* const to = statistics + static_cast<std::int64_t>(blockIdx.x) * numbers_of_chunk;
+  for (int i = static_cast<int>(threadIdx.x); i < 1 + most_size; i += maxima_threads) to[i] = __uint_as_float(most[i]);
+  for (int e = static_cast<int>(threadIdx.x); e < most_size; e += maxima_threads) {
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < maxima_threads / 32; ++i) sum = __fadd_ru(sum, squares[i][e]);
+    to[1 + most_size + e] = sum;
+  }
+}
+
+__device__ float greatest_norm(const float* statistics, std::int64_t of, std::int64_t chunks) {
+  float norm = 0;
+  for (std::int64_t c = 0; c < chunks; ++c) {
+    const float x = statistics[(of * chunks + c) * numbers_of_chunk];
+    norm = x <= norm ? norm : x;
+  }
+  return norm;
+}
+struct of_column {
+  float most, norm;
+};
+__device__ of_column column_of(const float* statistics, std::int64_t of, std::int64_t chunks, int e) {
+  float most = 0, squares = 0;
+  for (std::int64_t c = 0; c < chunks; ++c) {
+    const float* const from = statistics + (of * chunks + c) * numbers_of_chunk + 1 + e;
+    most = from[0] <= most ? most : from[0];
+    squares = __fadd_ru(squares, from[most_size]);
+  }
+  return {most, __fsqrt_ru(squares)};
+}
+
+// A lane's two queries: rows g and g + 8 of its warp's tile.
+struct lane_query {
+  std::int64_t n, first, last;  // n: among all queries; -1 beyond the last
+  double bound, sum = 0, squares = 0;
+};
+
+// A tile of keys or values as it is in memory, with room behind each row so that no two lanes' words are in one bank.
+template <class T, int Size, int Threads, int Keys = tile_keys>
+struct staged_tile {
+  static constexpr int bytes = Size * sizeof(T) + 16;
+  alignas(16) unsigned char rows[Keys][bytes];
+
+  // By `Threads` threads, of which this is number `thread`.
+  __device__ void copy(int thread, const T* from, std::int64_t row, std::int64_t count, std::int64_t size) {
+    constexpr int parts = Size * sizeof(T) / 16, each = 16 / sizeof(T);
+#pragma unroll
+    for (int i = thread; i < Keys * parts; i += Threads) {
+      const int r = i / parts, part = i % parts;
+      const bool present = r < count && part * each < size;
+      copy_async<16>(reinterpret_cast<float*>(rows[r] + part * 16),
+                     reinterpret_cast<const float*>(present ? from + r * row + part * each : from), present);
+    }
+  }
+  __device__ double at(int r, int c) const {
+    return static_cast<double>(num::widen_to_float(reinterpret_cast<const T*>(rows[r])[c]));
+  }
+};
+
+// What a query's results are certified with: `spread` is sqrt(sum w_j^2) / l, `relative` (error / l + c u) of the bounds above.
+struct query_sums {
+  double sum, spread, relative;
+
+  __device__ query_sums(double l, double squares, double bound, std::int64_t size, double additions, bool by_first)
+      : sum(l), spread(sqrt(squares) / l * (1 + 0x1p-20)) {
+    const double score = static_cast<double>(2 * size + 1) * bound + 6 + bound;
+    relative = by_first ? (score + (64 + additions + 16)) * u * (1 + 0x1p-20) : num::infinity;
+  }
+  template <class T>
+  __device__ num::decided_value<T> result(double o, float greatest, float norm) const {
+    const double y = o / sum, most = static_cast<double>(greatest), all = static_cast<double>(norm) * spread;
+    const double f = ((all < most ? all : most) + num::magnitude_of(y)) * relative;
+    const num::decided_value<T> r = num::certify<T>(y, f);
+    return {r.value, r.decided && f < 0x1p900};
+  }
+  __device__ num::certified logarithm() const {
+    const std::uint64_t b = num::bits_of(sum);
+    const int power = static_cast<int>(b >> 52) - 1023;
+    const double significand = num::double_of((b & 0xfffffffffffffull) | 0x3ff0000000000000ull);
+    const double y = static_cast<double>(power) * 0x1.62e42fefa39efp-1 + num::fast_log(1.0, significand - 1);
+    const double f = relative + (4 * (fabs(static_cast<double>(power)) + 1) + 20) * u;
+    const num::certified r = num::certify<float>(y, f);
+    return {r.value, r.decided && f < 0x1p900};
+  }
+};
+
+// How a block is made: of heads of at most Size numbers. Where queries do not fit the registers they are in shared memory.
+template <class T, int Size>
+struct tiling {
+  static constexpr int steps = Size / 8, warps = Size == 64 ? 4 : 8, threads = 32 * warps, queries = 16 * warps;
+  static constexpr int blocks = Size == 64 ? 2 : 1;  // of a multiprocessor
+  static constexpr bool keeps_queries = Size == 64;
+  struct memory {
+    double2 keys[steps][4][32], values[steps][4][32];
+    float4 queries[keeps_queries ? 1 : steps][threads];
+    staged_tile<T, Size, threads> raw_keys, raw_values;
+    float most[Size], norms[Size];
+    float norm;
+    long long begin, end;
+  };
+};
+
+template <class T, int Size>
+__global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blocks)
+    attention_tiles(const __grid_constant__ attention_geometry g, std::int64_t blocks_of_head, std::int64_t chunks,
+                    bool by_first, const float* statistics, std::uint32_t* bits, counter* counters) {
+  using cut = tiling<T, Size>;
+  constexpr int steps = cut::steps, threads = cut::threads, most_words = Size / 32;
+  extern __shared__ __align__(16) unsigned char memory[];
+  typename cut::memory& m = *reinterpret_cast<typename cut::memory*>(memory);
+  const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
+  const std::int64_t of = blockIdx.x / blocks_of_head, key_heads = g.heads / g.group, batch = of / key_heads,
+                     key_head = of % key_heads;
+  // The last queries, which have most keys where there is causality, come first.
+  const std::int64_t tile = (blocks_of_head - 1 - blockIdx.x % blocks_of_head) * cut::queries + warp * 16;
+  std::int64_t at[6];
+  g.batch.locate(batch, at);
+  if (tid == 0) {
+    m.begin = g.keys;
+    m.end = 0;
+    m.norm = greatest_norm(statistics, of, chunks);
+  }
+  for (int e = tid; e < Size; e += threads) {
+    const of_column c = column_of(statistics, of, chunks, e);
+    m.most[e] = c.most;
+    m.norms[e] = c.norm;
+  }
+  __syncthreads();
+
+  lane_query queries[2];
+  double q[cut::keeps_queries ? steps : 1][4];
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    lane_query& mine = queries[h];
+    const std::int64_t r = tile + row + 8 * h;
+    const bool is_there = r < g.group * g.queries;
+    const std::int64_t head = key_head * g.group + (is_there ? r / g.queries : 0), i = is_there ? r % g.queries : 0;
+    const auto within = [&](std::int64_t j) { return j < 0 ? 0 : j > g.keys ? g.keys : j; };
+    mine.n = is_there ? (batch * g.heads + head) * g.queries + i : -1;
+    mine.first = is_there ? within(i + g.offset - g.before) : 0;
+    mine.last = is_there ? within(i + g.offset + g.after + 1) : 0;
+    if (mine.last < mine.first) mine.last = mine.first;
+    const T* const from = static_cast<const T*>(g.q) + at[0] + head * g.q_at.head + i * g.q_at.row;
+    double square = 0;
+#pragma unroll
+    for (int s = 0; s < steps; ++s) {
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const int d = 8 * s + 4 * j + t;
+        const float x = is_there && d < g.size ? num::widen_to_float(from[d * g.q_at.element]) : 0.0f;
+        if constexpr (cut::keeps_queries) {
+          q[s][2 * j + h] = static_cast<double>(x);
+        } else {
+          (&m.queries[s][tid].x)[2 * j + h] = x;  // read by this thread alone
+        }
+        square = fma(static_cast<double>(x), static_cast<double>(x), square);
+      }
+    }
+    square += __shfl_xor_sync(full_warp, square, 1);
+    square += __shfl_xor_sync(full_warp, square, 2);
+    mine.bound = num::magnitude_of(g.scale) * sqrt(square) * static_cast<double>(m.norm) * (1 + 0x1p-20);
+    if (t == 0 && mine.last > mine.first) {
+      atomicMin(&m.begin, static_cast<long long>(mine.first));
+      atomicMax(&m.end, static_cast<long long>(mine.last));
+    }
+  }
+  const bool is_left = __any_sync(full_warp, !(queries[0].bound < most_score) || !(queries[1].bound < most_score));
+  // What all queries of the warp have, and what any has.
+  std::int64_t all_first = queries[0].first > queries[1].first ? queries[0].first : queries[1].first;
+  std::int64_t all_last = queries[0].last < queries[1].last ? queries[0].last : queries[1].last;
+  std::int64_t any_first = g.keys, any_last = 0;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    if (queries[h].last <= queries[h].first) continue;
+    any_first = queries[h].first < any_first ? queries[h].first : any_first;
+    any_last = queries[h].last > any_last ? queries[h].last : any_last;
+  }
+#pragma unroll
+  for (int by = 4; by < 32; by *= 2) {
+    const auto swapped = [&](std::int64_t x) { return __shfl_xor_sync(full_warp, static_cast<long long>(x), by); };
+    const std::int64_t a = swapped(all_first), b = swapped(all_last), c = swapped(any_first), d = swapped(any_last);
+    all_first = a > all_first ? a : all_first;
+    all_last = b < all_last ? b : all_last;
+    any_first = c < any_first ? c : any_first;
+    any_last = d > any_last ? d : any_last;
+  }
+  __syncthreads();
+  const std::int64_t begin = m.begin / tile_keys * tile_keys, end = m.end;
+  const T* const k = static_cast<const T*>(g.k) + at[1] + key_head * g.k_at.head;
+  const T* const v = static_cast<const T*>(g.v) + at[2] + key_head * g.v_at.head;
+  const auto copy = [&](std::int64_t j) {
+    m.raw_keys.copy(tid, k + j * g.k_at.row, g.k_at.row, end - j, g.size);
+    m.raw_values.copy(tid, v + j * g.v_at.row, g.v_at.row, end - j, g.value_size);
+    commit_copies();
+  };
+  if (begin < end) copy(begin);
+
+  double o[steps][4] = {};
+  for (std::int64_t j0 = begin; j0 < end; j0 += tile_keys) {
+    wait_for_copies<0>();
+    __syncthreads();
+    for (int i = tid; i < steps * 4 * 32; i += threads) {
+      const int l = i % 32, eight = i / 32 % 4, s = i / 128, r = l / 4, c = l % 4;
+      m.keys[s][eight][l] = {m.raw_keys.at(8 * eight + r, 8 * s + c), m.raw_keys.at(8 * eight + r, 8 * s + 4 + c)};
+      m.values[s][eight][l] = {m.raw_values.at(8 * eight + 2 * c, 8 * s + r),
+                               m.raw_values.at(8 * eight + 2 * c + 1, 8 * s + r)};
+    }
+    __syncthreads();
+    if (j0 + tile_keys < end) copy(j0 + tile_keys);
+    if (is_left || j0 >= any_last || j0 + tile_keys <= any_first) continue;
+
+    double w[4][4] = {};
+#pragma unroll
+    for (int s = 0; s < steps; ++s) {
+      double a[4];
+      if constexpr (cut::keeps_queries) {
+#pragma unroll
+        for (int x = 0; x < 4; ++x) a[x] = q[s][x];
+      } else {
+        const float4 x = m.queries[s][tid];
+        a[0] = x.x, a[1] = x.y, a[2] = x.z, a[3] = x.w;
+      }
+#pragma unroll
+      for (int eight = 0; eight < 4; ++eight) {
+        const double2 b = m.keys[s][eight][lane];
+        multiply_add<2>(w[eight], a, {b.x, b.y});
+      }
+    }
+    const bool is_whole = all_first <= j0 && j0 + tile_keys <= all_last;
+    double sum[2] = {}, squares[2] = {};
+#pragma unroll
+    for (int eight = 0; eight < 4; ++eight) {
+#pragma unroll
+      for (int x = 0; x < 4; ++x) {
+        double e = num::fast_exp(w[eight][x] * g.scale);
+        if (!is_whole) {
+          const lane_query& mine = queries[x / 2];
+          const std::int64_t j = j0 + 8 * eight + 2 * t + x % 2;
+          e = j >= mine.first && j < mine.last ? e : 0.0;
+        }
+        w[eight][x] = e;
+        sum[x / 2] += e;
+        squares[x / 2] = fma(e, e, squares[x / 2]);
+      }
+    }
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      queries[h].sum += sum[h];
+      queries[h].squares += squares[h];
+    }
+#pragma unroll
+    for (int s = 0; s < steps; ++s) {
+      double part[4] = {};
+#pragma unroll
+      for (int eight = 0; eight < 4; ++eight) {
+        const double2 b = m.values[s][eight][lane];
+        multiply_add<2>(part, {w[eight][0], w[eight][2], w[eight][1], w[eight][3]}, {b.x, b.y});
+      }
+#pragma unroll
+      for (int x = 0; x < 4; ++x) o[s][x] += part[x];
+    }
+  }
+
+  const double tiles = static_cast<double>((end - begin + tile_keys - 1) / tile_keys);
+  std::int64_t decided = 0, settled = 0;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    lane_query& mine = queries[h];
+    mine.sum += __shfl_xor_sync(full_warp, mine.sum, 1);
+    mine.sum += __shfl_xor_sync(full_warp, mine.sum, 2);
+    mine.squares += __shfl_xor_sync(full_warp, mine.squares, 1);
+    mine.squares += __shfl_xor_sync(full_warp, mine.squares, 2);
+    std::uint32_t open[most_words] = {};
+    const bool is_there = mine.n >= 0, has_keys = mine.last > mine.first;
+    const std::int64_t i = is_there ? mine.n % g.queries : 0, head = is_there ? mine.n / g.queries % g.heads : 0;
+    const query_sums sums(mine.sum, mine.squares, mine.bound, g.size, tiles, by_first);
+    if (is_there && !is_left) {
+      T* const out = static_cast<T*>(g.out) + at[4] + head * g.out_at.head + i * g.out_at.row;
+#pragma unroll
+      for (int s = 0; s < steps; ++s) {
+#pragma unroll
+        for (int x = 0; x < 2; ++x) {
+          const int e = 8 * s + 2 * t + x;
+          if (e >= g.value_size) continue;
+          const num::decided_value<T> r = sums.result<T>(o[s][2 * h + x], m.most[e], m.norms[e]);
+          const bool is_open = has_keys && !r.decided;
+          out[e * g.out_at.element] = has_keys ? r.value : num::from_bits<T>(num::storage_of<T>{0});
+          open[s / 4] |= is_open ? 1u << (e % 32) : 0u;
+          ++(has_keys ? decided : settled);
+          decided -= is_open ? 1 : 0;
+        }
+      }
+    }
+#pragma unroll
+    for (int word = 0; word < most_words; ++word) {
+      open[word] |= __shfl_xor_sync(full_warp, open[word], 1);
+      open[word] |= __shfl_xor_sync(full_warp, open[word], 2);
+    }
+    if (!is_there || t != 0) continue;
+    std::uint32_t* const to = bits + mine.n * g.words;
+    std::uint32_t last = is_left ? first_bit : 0;
+    if (g.lse != nullptr && !is_left) {
+      float* const lse = g.lse + at[5] + head * g.lse_at.head + i * g.lse_at.row;
+      const num::certified r = sums.logarithm();
+      const bool is_open = has_keys && !r.decided;
+      *lse = has_keys ? r.value : -static_cast<float>(num::infinity);
+      last |= is_open ? lse_bit : 0;
+      ++(has_keys ? decided : settled);
+      decided -= is_open ? 1 : 0;
+    }
+#pragma unroll
+    for (int word = 0; word < most_words; ++word) {
+      if (word + 1 < g.words) to[word] = open[word];
+    }
+    to[g.words - 1] = last;
+  }
+  count_elements(counters, tier::proved, settled);
+  count_elements(counters, tier::binary64, decided);
+}
+
+// ---------------------------------------------------------------------------------------------------- few queries, many keys
+
+// At most 16 queries of a head of keys: a block has a part of the keys, whose tiles its warps share, and leaves sums, which attention_join adds up.
+template <class T, int Size>
+struct splitting {
+  static constexpr int steps = Size / 8, warps = 4, threads = 32 * warps, keys = Size == 64 ? 32 : 16,
+                       eights = keys / 8;
+  using tile = staged_tile<T, Size, 32, keys>;
+  union memory {
+    struct {
+      tile keys[2], values[2];
+    } of_warp[warps];
+    double sums[warps][16][Size + 2];
+  };
+};
+// Of one query and part: its results' sums, sum and squares.
+constexpr int numbers_of_part = most_size + 2;
+
+template <class T, int Size>
+__global__ void __launch_bounds__(splitting<T, Size>::threads)
+    attention_split(const __grid_constant__ attention_geometry g, std::int64_t parts, std::int64_t tiles_of_part,
+                    double* sums) {
+  using cut = splitting<T, Size>;
+  constexpr int steps = cut::steps, eights = cut::eights;
+  extern __shared__ __align__(16) unsigned char memory[];
+  typename cut::memory& m = *reinterpret_cast<typename cut::memory*>(memory);
+  const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
+  const std::int64_t of = blockIdx.x / parts, part = blockIdx.x % parts, key_heads = g.heads / g.group,
+                     batch = of / key_heads, key_head = of % key_heads, rows = g.group * g.queries;
+  std::int64_t at[6];
+  g.batch.locate(batch, at);
+  double q[steps][4];
+  std::int64_t first[2], last[2];
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const std::int64_t r = row + 8 * h;
+    const bool is_there = r < rows;
+    const std::int64_t head = key_head * g.group + (is_there ? r / g.queries : 0), i = is_there ? r % g.queries : 0;
+    const auto within = [&](std::int64_t j) { return j < 0 ? 0 : j > g.keys ? g.keys : j; };
+    first[h] = is_there ? within(i + g.offset - g.before) : 0;
+    last[h] = is_there ? within(i + g.offset + g.after + 1) : 0;
+    const T* const from = static_cast<const T*>(g.q) + at[0] + head * g.q_at.head + i * g.q_at.row;
+#pragma unroll
+    for (int s = 0; s < steps; ++s) {
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const int d = 8 * s + 4 * j + t;
+        q[s][2 * j + h] =
+            is_there && d < g.size ? static_cast<double>(num::widen_to_float(from[d * g.q_at.element])) : 0.0;
+      }
+    }
+  }
+  const T* const k = static_cast<const T*>(g.k) + at[1] + key_head * g.k_at.head;
+  const T* const v = static_cast<const T*>(g.v) + at[2] + key_head * g.v_at.head;
+  const std::int64_t begin = part * tiles_of_part * cut::keys, end_of_part = begin + tiles_of_part * cut::keys,
+                     end = end_of_part < g.keys ? end_of_part : g.keys;
+  auto& mine = m.of_warp[warp];
+  const auto copy = [&](std::int64_t j, int stage) {
+    if (j < end) {
+      mine.keys[stage].copy(lane, k + j * g.k_at.row, g.k_at.row, end - j, g.size);
+      mine.values[stage].copy(lane, v + j * g.v_at.row, g.v_at.row, end - j, g.value_size);
+    }
+    commit_copies();
+  };
+  constexpr std::int64_t stride = cut::warps * cut::keys;
+  std::int64_t j0 = begin + warp * cut::keys;
+  copy(j0, 0);
+  double o[steps][4] = {}, sum[2] = {}, squares[2] = {};
+  for (int stage = 0; j0 < end; j0 += stride, stage ^= 1) {
+    copy(j0 + stride, stage ^ 1);
+    wait_for_copies<1>();
+    __syncwarp();
+    double w[eights][4] = {};
+#pragma unroll
+    for (int s = 0; s < steps; ++s) {
+#pragma unroll
+      for (int eight = 0; eight < eights; ++eight) {
+        const auto& from = mine.keys[stage];
+        multiply_add<2>(w[eight], q[s], {from.at(8 * eight + row, 8 * s + t), from.at(8 * eight + row, 8 * s + 4 + t)});
+      }
+    }
+#pragma unroll
+    for (int eight = 0; eight < eights; ++eight) {
+#pragma unroll
+      for (int x = 0; x < 4; ++x) {
+        const std::int64_t j = j0 + 8 * eight + 2 * t + x % 2;
+        // Beyond most_score the results are not looked at.
+        const double e = j >= first[x / 2] && j < last[x / 2] ? num::fast_exp(w[eight][x] * g.scale) : 0.0;
+        w[eight][x] = e;
+        sum[x / 2] += e;
+        squares[x / 2] = fma(e, e, squares[x / 2]);
+      }
+    }
+#pragma unroll
+    for (int s = 0; s < steps; ++s) {
+      double some[4] = {};
+#pragma unroll
+      for (int eight = 0; eight < eights; ++eight) {
+        const auto& from = mine.values[stage];
+        multiply_add<2>(some, {w[eight][0], w[eight][2], w[eight][1], w[eight][3]},
+                        {from.at(8 * eight + 2 * t, 8 * s + row), from.at(8 * eight + 2 * t + 1, 8 * s + row)});
+      }
+#pragma unroll
+      for (int x = 0; x < 4; ++x) o[s][x] += some[x];
+    }
+    __syncwarp();
+  }
+  wait_for_copies<0>();
+  __syncthreads();  // the tiles' memory is free
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    sum[h] += __shfl_xor_sync(full_warp, sum[h], 1);
+    sum[h] += __shfl_xor_sync(full_warp, sum[h], 2);
+    squares[h] += __shfl_xor_sync(full_warp, squares[h], 1);
+    squares[h] += __shfl_xor_sync(full_warp, squares[h], 2);
+    double* const to = m.sums[warp][row + 8 * h];
+#pragma unroll
+    for (int s = 0; s < steps; ++s) {
+      to[8 * s + 2 * t] = o[s][2 * h];
+      to[8 * s + 2 * t + 1] = o[s][2 * h + 1];
+    }
+    if (t == 0) {
+      to[Size] = sum[h];
+      to[Size + 1] = squares[h];
+    }
+  }
+  __syncthreads();
+  for (int i = tid; i < static_cast<int>(rows) * (Size + 2); i += cut::threads) {
+    const int r = i / (Size + 2), e = i % (Size + 2);
+    double all = 0;
+#pragma unroll
+    for (int w = 0; w < cut::warps; ++w) all += m.sums[w][r][e];
+    sums[((of * parts + part) * rows + r) * numbers_of_part + (e < Size ? e : most_size + e - Size)] = all;
+  }
+}
+
+// A warp a query: adds up the parts.
+template <class T>
+__global__ void __launch_bounds__(maxima_threads)
+    attention_join(const __grid_constant__ attention_geometry g, std::int64_t parts, double additions,
+                   std::int64_t chunks, bool by_first, const double* sums, const float* statistics, std::uint32_t* bits,
+                   counter* counters) {
+  const int lane = lane_of_thread();
+  const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * (maxima_threads / 32) + threadIdx.x / 32;
+  if (n >= g.total) return;
+  const query_at<T> place(g, n);
+  const std::int64_t head = n / g.queries % g.heads, key_heads = g.heads / g.group, rows = g.group * g.queries;
+  const std::int64_t of = n / g.queries / g.heads * key_heads + head / g.group,
+                     r = head % g.group * g.queries + n % g.queries;
+  double square = 0;
+  for (std::int64_t d = lane; d < g.size; d += 32) {
+    const double x = static_cast<double>(place.query.query_value(d));
+    square = fma(x, x, square);
+  }
+  const double bound = num::magnitude_of(g.scale) * sqrt(over_warp(square)) *
+                       static_cast<double>(greatest_norm(statistics, of, chunks)) * (1 + 0x1p-20);
+  const bool is_left = !(bound < most_score), has_keys = place.query.last > place.query.first;
+  const auto total = [&](int e) {
+    double all = 0;
+    for (std::int64_t part = 0; part < parts; ++part)
+      all += sums[((of * parts + part) * rows + r) * numbers_of_part + e];
+    return all;
+  };
+  const query_sums found(total(most_size), total(most_size + 1), bound, g.size, additions, by_first);
+  std::int64_t decided = 0, settled = 0;
+  for (std::int64_t word = 0; word + 1 < g.words; ++word) {
+    const int e = static_cast<int>(32 * word) + lane;
+    bool is_open = false;
+    if (e < g.value_size && !is_left) {
+      const of_column c = column_of(statistics, of, chunks, e);
+      const num::decided_value<T> v = found.result<T>(total(e), c.most, c.norm);
+      is_open = has_keys && !v.decided;
+      place.out[e * g.out_at.element] = has_keys ? v.value : num::from_bits<T>(num::storage_of<T>{0});
+      ++(has_keys ? decided : settled);
+      decided -= is_open ? 1 : 0;
+    }
+    const std::uint32_t open = __ballot_sync(full_warp, is_open);
+    if (lane == 0) bits[n * g.words + word] = open;
+  }
+  if (lane == 0) {
+    std::uint32_t last = is_left ? first_bit : 0;
+    if (place.lse != nullptr && !is_left) {
+      const num::certified c = found.logarithm();
+      const bool is_open = has_keys && !c.decided;
+      *place.lse = has_keys ? c.value : -static_cast<float>(num::infinity);
+      last |= is_open ? lse_bit : 0;
+      ++(has_keys ? decided : settled);
+      decided -= is_open ? 1 : 0;
+    }
+    bits[n * g.words + g.words - 1] = last;
+  }
+  count_elements(counters, tier::proved, settled);
+  count_elements(counters, tier::binary64, decided);
+}
+
+std::int64_t chunks_of(std::int64_t keys) { return std::max<std::int64_t>(ceil_div(keys, chunk_keys), 1); }
+
+// Rows that packs of 16 bytes can be copied from.
+template <class... Strides>
+bool is_packed(std::size_t bytes, const void* data, const Strides&... strides) {
+  const auto fits = [&](std::int64_t n) { return n * static_cast<std::int64_t>(bytes) % 16 == 0; };
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && (fits(strides) && ...);
+}
+
+// What a block may have that uses no other shared memory.
+std::int64_t largest_memory(const properties& d) {
+  return d.capability >= 90 && d.capability < 120 ? 227 << 10 : shared_limit(d);
+}
+std::int64_t memory_of(const plan::attention_plan& p) {
+  std::int64_t bytes = 0;
+  ops::for_each_format<ops::NARROW>([&]<class T>() {
+    if (dtype_of<T> != p.type) return;
+    bytes = std::max(p.size, p.value_size) <= 64 ? sizeof(typename tiling<T, 64>::memory)
+                                                 : sizeof(typename tiling<T, 128>::memory);
+  });
+  return bytes;
+}
+
+}  // namespace
+
+bool is_for_tiles(const plan::attention_plan& p, const properties& d) {
+  const std::size_t bytes = size_of(p.type);
+  const auto is_whole = [&](const void* data, const plan::attention_place& at, std::int64_t size) {
+    bool all = at.element == 1 && is_packed(bytes, data, at.head, at.row, size);
+    for (int i = 0; i < p.batch_rank; ++i) all = all && is_packed(bytes, data, at.batch[static_cast<std::size_t>(i)]);
+    return all;
+  };
+  return d.capability >= 80 && !d.choice.wide && p.mask == nullptr && p.slopes == nullptr && p.keys > 0 && p.size > 0 &&
+         p.value_size > 0 && p.size <= most_size && p.value_size <= most_size && memory_of(p) <= largest_memory(d) &&
+         is_whole(p.k, p.k_at, p.size) && is_whole(p.v, p.v_at, p.value_size);
+}
+std::int64_t statistics_of_tiles(const plan::attention_plan& p) {
+  return p.batches * p.key_heads * chunks_of(p.keys) * numbers_of_chunk;
+}
+std::int64_t parts_of_tiles(const plan::attention_plan& p, const properties& d) {
+  const std::int64_t rows = p.heads / p.key_heads * p.queries, heads = p.batches * p.key_heads;
+  constexpr std::int64_t least_keys = 512;  // of a part
+  if (rows > 16 || p.keys < 2 * least_keys || shared_limit(d) < (144 << 10)) return 0;
+  return std::clamp<std::int64_t>(d.multiprocessors / heads, 1, p.keys / least_keys);
+}
+std::int64_t sums_of_tiles(const plan::attention_plan& p, const properties& d) {
+  return p.batches * p.heads * p.queries * parts_of_tiles(p, d) * numbers_of_part;
+}
+void enqueue_tiles(const attention_geometry& g, dtype type, bool by_first, std::int64_t parts, double* sums,
+                   float* statistics, std::uint32_t* bits, const job& j) {
+  const std::int64_t heads = g.total / (g.group * g.queries), chunks = chunks_of(g.keys);
+  const float* const known = statistics;
+  ops::for_each_format<ops::NARROW>([&]<class T>() {
+    if (dtype_of<T> != type) return;
+    launch_kernel<attention_maxima<T>>(j, heads * chunks, maxima_threads, 0, g, chunks, statistics);
+    const auto run = [&]<int Size>() {
+      if (parts != 0) {
+        using cut = splitting<T, Size>;
+        const std::int64_t tiles = ceil_div(ceil_div(g.keys, cut::keys), parts);
+        launch_kernel<attention_split<T, Size>>(j, heads * parts, cut::threads, sizeof(typename cut::memory), g, parts,
+                                                tiles, sums);
+        const auto additions = static_cast<double>(ceil_div(tiles, cut::warps) + cut::warps + parts);
+        launch_kernel<attention_join<T>>(j, ceil_div(g.total, maxima_threads / 32), maxima_threads, 0, g, parts,
+                                         additions, chunks, by_first, static_cast<const double*>(sums), known, bits,
+                                         j.counters);
+      } else {
+        using cut = tiling<T, Size>;
+        const std::int64_t blocks = ceil_div(g.group * g.queries, cut::queries);
+        launch_kernel<attention_tiles<T, Size>>(j, heads * blocks, cut::threads, sizeof(typename cut::memory), g,
+                                                blocks, chunks, by_first, known, bits, j.counters);
+      }
+    };
+    std::max(g.size, g.value_size) <= 64 ? run.template operator()<64>() : run.template operator()<128>();
+  });
+}
+
+}  // namespace repdl::cuda

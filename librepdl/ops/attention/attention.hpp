@@ -1,0 +1,144 @@
+// Attention, one query at a time: what its tiers share, and those that decide what binary64 leaves.
+//
+// Of a query, with the exact scores a_j of the keys that are present:
+//     out_e = N_e / S,   lse = M + ln S,   S = sum e^(a_j - M),   N_e = sum e^(a_j - M) v_je.
+//
+// The double-double tier (query_tier): scores as wide numbers (num/wide.hpp), of which M is the greatest less 1, so that S >= 2, as its
+// logarithm wants; sums of positive terms, and tracked ones. Scores beyond 600 below M are enclosed; a score whose double-double is not known
+// within 2^-10, as one of 2^100, leaves its query undecided.
+//
+// The last tier (query_exact) decides between two neighbours lo < hi of the format, with c the middle of both, by the sign of
+//     F(c) = sum_j e^(a_j) (v_je - c) = sum over groups g of equal scores of e^(a_g) V_g,   V_g = sum over g of (v_je - c),
+// which is that of out_e - c. V_g is computed exactly, and so is whether two scores are equal. By Lindemann and Weierstrass exponentials of
+// distinct rational numbers are linearly independent over the algebraic numbers: F(c) = 0 if and only if every V_g = 0, and then out_e = c,
+// a tie (or, between -0 and +0, the exact zero). Otherwise groups without a sum are left out, the greatest score m of the others is the
+// reference, and e^(a_g - m) V_g are added up in balls of more and more bits: however small weights are, nothing is lost below what decides.
+//
+// lse of more than one key is irrational, as e^lse - sum e^(a_j) = 0 would be such a relation; of one it is its score. With k keys of the greatest score m
+// lse = m + ln(k + rest). Scores are multiples of 2^-550 (2^-298 for products of two numbers of binary32, 2^-252 for scale), so that no midpoint, a
+// multiple of 2^-150, lies strictly between m and m + 2^-560: a logarithm below that is replaced by it.
+#pragma once
+
+#include "librepdl/num/certify.hpp"
+#include "librepdl/num/fixed_point.hpp"
+#include "librepdl/num/format.hpp"
+#include "librepdl/num/wide.hpp"
+#include "librepdl/ops/rows/exponentials.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+// A query and its keys in memory; T is f16, bf16 or float.
+template <class T>
+struct attention_query {
+  const T* q;
+  const T* k;
+  const T* v;
+  const void* mask;  // of booleans, or of T where is_added; null: none
+  std::int64_t q_step, k_row, k_step, v_row, v_step, mask_step;
+  std::int64_t size;         // D
+  std::int64_t first, last;  // the keys within causality and window, [first, last)
+  std::int64_t at;           // i + off
+  double scale, slope;
+  bool is_added, has_slope;
+
+  REPDL_HD float mask_value(std::int64_t j) const { return widen_to_float(static_cast<const T*>(mask)[j * mask_step]); }
+  REPDL_HD bool is_present(std::int64_t j) const {
+    if (mask == nullptr) return true;
+    if (is_added) return !(mask_value(j) == -static_cast<float>(infinity));
+    return static_cast<const std::uint8_t*>(mask)[j * mask_step] != 0;
+  }
+  REPDL_HD float query_value(std::int64_t d) const { return widen_to_float(q[d * q_step]); }
+  REPDL_HD float key_value(std::int64_t j, std::int64_t d) const { return widen_to_float(k[j * k_row + d * k_step]); }
+  REPDL_HD float value(std::int64_t j, std::int64_t e) const { return widen_to_float(v[j * v_row + e * v_step]); }
+
+  // The score in binary64: what it is where it is not finite, for nothing finite overflows there (scale <= 2^200, D < 2^62).
+  REPDL_HD double near_score(std::int64_t j) const {
+    double s = 0;
+    for (std::int64_t d = 0; d < size; ++d)
+      s += static_cast<double>(query_value(d)) * static_cast<double>(key_value(j, d));
+    s *= scale;
+    if (has_slope) s += slope * static_cast<double>(j - at);
+    if (is_added) s += static_cast<double>(mask_value(j));
+    return s;
+  }
+  REPDL_HD wide<double> wide_score(std::int64_t j) const {
+    tracked_sum<double> t;
+    for (std::int64_t d = 0; d < size; ++d)
+      t.add(static_cast<double>(query_value(d)) * static_cast<double>(key_value(j, d)));
+    wide<double> a{t.total(), t.bound(size)};
+    multiply_by_value(a, scale);
+    if (has_slope) {
+      wide<double> b = arithmetic<wide<double>>::number(slope);
+      multiply_by_value(b, static_cast<double>(j - at));
+      a = add(a, b);
+    }
+    if (is_added) add_value(a, static_cast<double>(mask_value(j)));
+    return a;
+  }
+};
+
+// What is known of a query before anything is added up.
+enum class query_kind { finite, no_keys, not_a_number, infinite, vanishing };
+struct query_results {
+  double out, lse;  // of a query that is not finite: all its results
+};
+REPDL_HD query_results results_of(query_kind kind) {
+  const double nan = double_of(format<double>::nan);
+  switch (kind) {
+    case query_kind::no_keys:
+      return {0.0, -infinity};
+    case query_kind::infinite:
+      return {nan, infinity};
+    case query_kind::vanishing:
+      return {nan, -infinity};
+    default:
+      return {nan, nan};
+  }
+}
+
+// The scores that it was told of.
+struct score_kinds {
+  bool nan = false, positive = false, negative = false, finite = false;
+
+  REPDL_HD void add(double s) {
+    nan |= s != s;
+    positive |= s == infinity;
+    negative |= s == -infinity;
+    finite |= is_finite(s);
+  }
+  REPDL_HD query_kind kind() const {
+    return nan        ? query_kind::not_a_number
+           : positive ? query_kind::infinite
+           : finite   ? query_kind::finite
+           : negative ? query_kind::vanishing
+                      : query_kind::no_keys;
+  }
+};
+
+// What the late tiers keep of a key: its score, where hi is -inf for one that has no weight; its weight beside the reference; and the first
+// key of the same score, if that was asked for.
+struct late_key {
+  wide<double> score, weight;
+  std::int64_t group;
+
+  REPDL_HD bool has_weight() const { return score.value.hi > -infinity; }
+};
+
+// e^x, |x| <= 600, or x below -600: between 0 and 2^-865. Anything else is not known.
+REPDL_HD wide<double> exponential_of(const wide<double>& x) {
+  if (x.value.hi + x.error < least_gap - 1) return {{0.0, 0.0}, 0x1p-865};
+  if (!(x.value.hi <= -least_gap) || !(x.error < 0x1p-10)) return {{0.0, 0.0}, infinity};
+  const dd e = wide_exp(x.value.hi, x.value.lo);
+  return {e, e.hi * (0x1p-96 + x.error * (1 + 0x1p-9))};
+}
+
+// e^(score - reference).
+REPDL_HD wide<double> weight_of(const wide<double>& score, double reference) {
+  wide<double> gap = score;
+  add_value(gap, -reference);
+  return exponential_of(gap);
+}
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num

@@ -1,0 +1,294 @@
+// The last tier of attention (attention.hpp): groups of equal scores, and the sign of F(c).
+#pragma once
+
+#include "librepdl/num/multi_limb_functions.hpp"
+#include "librepdl/ops/attention/attention.hpp"
+
+namespace repdl::num {
+inline namespace REPDL_ISA {
+
+// A score, exactly: the sum of products has 640 bits, and 693 times scale; slope (j - at) + mask has 24 + 63 and 277 of them. 1024 hold either, and
+// their sum unless scale takes them far apart: then it is truncated, which `inexact` says, but no zero.
+using score_limbs = multi_limb<16>;
+template <class T>
+REPDL_HD_CALL score_limbs scaled_score(const attention_query<T>& query, const dot_accumulator& sum, bool* inexact) {
+  return multiply(limbs_of_sum<16>(sum), limbs_of_value<16>(query.scale), inexact);
+}
+// slope times an integer, plus two numbers of binary32.
+template <class T>
+REPDL_HD_CALL score_limbs score_bias(const attention_query<T>& query, std::int64_t places, double a, double b) {
+  bool inexact = false;  // stays
+  const score_limbs r = add(limbs_of_value<16>(a), limbs_of_value<16>(b), &inexact);
+  const score_limbs slope = limbs_of_value<16>(query.has_slope ? query.slope : 0.0);
+  const auto n = static_cast<std::uint64_t>(places < 0 ? -places : places);
+  const score_limbs along = multiply(slope, n, &inexact);
+  return add(r, places < 0 ? negated(along) : along, &inexact);
+}
+template <class T>
+REPDL_HD_CALL ball<16> exact_score(const attention_query<T>& query, std::int64_t j) {
+  dot_accumulator sum;
+  for (std::int64_t d = 0; d < query.size; ++d) sum.add_product(query.query_value(d), query.key_value(j, d));
+  bool inexact = false;
+  const score_limbs product = scaled_score(query, sum, &inexact);
+  const double mask = query.is_added ? static_cast<double>(query.mask_value(j)) : 0.0;
+  const score_limbs r = add(product, score_bias(query, j - query.at, mask, 0.0), &inexact);
+  return {r, rounding_error(r, inexact)};
+}
+// Whether a_i = a_j: scale (q k_i - q k_j) and the difference of what is added to them, the sum of which is only truncated where one of both is too
+// large for it to be 0.
+template <class T>
+REPDL_HD_CALL bool same_score(const attention_query<T>& query, std::int64_t i, std::int64_t j) {
+  dot_accumulator difference;
+  for (std::int64_t d = 0; d < query.size; ++d) {
+    const float x = query.query_value(d);
+    difference.add_product(x, query.key_value(i, d));
+    difference.add_product(-x, query.key_value(j, d));
+  }
+  bool inexact = false;
+  const double a = query.is_added ? static_cast<double>(query.mask_value(i)) : 0.0;
+  const double b = query.is_added ? static_cast<double>(query.mask_value(j)) : 0.0;
+  const score_limbs rest = score_bias(query, i - j, a, -b);
+  return add(scaled_score(query, difference, &inexact), rest, &inexact).is_zero();
+}
+
+// Whether two scores may be equal by what is known of them.
+REPDL_HD bool may_be_equal(const wide<double>& a, const wide<double>& b) {
+  const double apart = magnitude_of((a.value.hi - b.value.hi) + (a.value.lo - b.value.lo));
+  const double size = magnitude_of(a.value.hi) + magnitude_of(b.value.hi);
+  return !(apart > (a.error + b.error) * (1 + 0x1p-10) + 0x1p-100 * size);
+}
+
+// 64 L leading bits.
+template <int L, int M>
+REPDL_HD ball<L> shortened(const ball<M>& a) {
+  if constexpr (L >= M) {
+    return widen_ball<L>(a);
+  } else {
+    bool inexact = false;
+    const multi_limb<L> r = normalise<L, M>(a.middle.limb, a.middle.exponent, a.middle.negative, &inexact);
+    return {r, add(a.radius, rounding_error(r, inexact))};
+  }
+}
+// e^x for x <= 0; far below only enclosed: between 0 and 2^(-64 (L + 4)).
+template <int L>
+REPDL_HD_CALL ball<L> exponential_below(const ball<16>& x) {
+  const lanes_together together;
+  const std::int64_t exponent = x.middle.exponent;
+  const bool is_far = exponent > 20 || (exponent > 0 && double_near(x.middle) < -45.0 * (L + 5));
+  ball<L> r{zero_limbs<L>(), power_magnitude(-64 * (L + 4))};
+  if (!is_far) r = exponential(shortened<L>(x));
+  together.meet();
+  return r;
+}
+
+// lo and hi, two neighbours of T, and what a number between them rounds to: whether it lies below their middle, above it, or there (0). An
+// infinite hi stands for the power of two that the largest number would be followed by; -0 and +0 have the middle 0, and exact zeros are +0.
+template <class T>
+struct neighbours {
+  T low, high;
+  bool known;
+
+  REPDL_HD static std::int64_t place_of(storage_of<T> b) {
+    const auto magnitude = static_cast<std::int64_t>(b & static_cast<storage_of<T>>(~sign_mask<T>));
+    return (b & sign_mask<T>) != 0 ? -1 - magnitude : magnitude;
+  }
+  REPDL_HD static neighbours of(T a, T b) {
+    const storage_of<T> x = to_bits(a), y = to_bits(b);
+    const bool near = !is_nan(a) && !is_nan(b) && place_of(y) - place_of(x) == 1;
+    return {a, b, near};
+  }
+  REPDL_HD bool is_zero() const { return widen_to_float(low) == 0 && widen_to_float(high) == 0; }
+  REPDL_HD T at(int sign) const {
+    if (sign != 0) return sign < 0 ? low : high;
+    if (is_zero()) return from_bits<T>(storage_of<T>{0});
+    return (to_bits(low) & 1) == 0 ? low : high;
+  }
+  // sum -= low + high, twice the middle.
+  REPDL_HD void take_from(sum_accumulator& sum) const {
+    take(sum, low);
+    take(sum, high);
+  }
+
+ private:
+  REPDL_HD static void take(sum_accumulator& sum, T x) {
+    const float f = widen_to_float(x);
+    if (is_finite(static_cast<double>(f))) {
+      sum.add(-f);
+    } else {
+      sum.add_scaled(1, format<T>::emax + 1, f > 0);
+    }
+  }
+};
+
+// The keys of a query with their scores, in memory that the caller has: keys[j - first].
+template <class T>
+struct query_exact {
+  const attention_query<T>& query;
+  late_key* keys;
+  bool has_groups = false;
+
+  REPDL_HD std::int64_t count() const { return query.last - query.first; }
+  REPDL_HD bool has_weight(std::int64_t n) const { return keys[n].has_weight(); }
+
+  // The first key of the same score, of one key.
+  REPDL_HD void find_group(std::int64_t n) {
+    if (!has_weight(n)) {
+      keys[n].group = -1;
+      return;
+    }
+    std::int64_t i = 0;
+    while (i < n && !(has_weight(i) && may_be_equal(keys[i].score, keys[n].score) &&
+                      same_score(query, query.first + i, query.first + n)))
+      ++i;
+    keys[n].group = i;
+  }
+  REPDL_HD void find_groups() {
+    if (has_groups) return;
+    for (std::int64_t n = 0; n < count(); ++n) find_group(n);
+    has_groups = true;
+  }
+
+  // 2 V_g for the group that key n is the first of.
+  REPDL_HD_CALL sum_accumulator group_sum(std::int64_t n, std::int64_t e, const neighbours<T>& ends) const {
+    sum_accumulator sum;
+    for (std::int64_t i = n; i < count(); ++i) {
+      if (keys[i].group != n) continue;
+      const float x = query.value(query.first + i, e);
+      sum.add(x);
+      sum.add(x);
+      ends.take_from(sum);
+    }
+    return sum;
+  }
+  // Whether key n is the first of a group that has a sum.
+  REPDL_HD bool counts(std::int64_t n, std::int64_t e, const neighbours<T>& ends) const {
+    return keys[n].group == n && !group_sum(n, e, ends).is_zero();
+  }
+  // The greatest exact score of the keys n that `is_meant` is true of; -1: none.
+  template <class IsMeant>
+  REPDL_HD std::int64_t greatest(const IsMeant& is_meant) const {
+    std::int64_t best = -1;
+    ball<16> top{};
+    for (std::int64_t n = 0; n < count(); ++n) {
+      if (!is_meant(n)) continue;
+      const ball<16> a = exact_score(query, query.first + n);
+      if (best >= 0 && sign_in(subtract(a, top)) <= 0) continue;
+      best = n;
+      top = a;
+    }
+    return best;
+  }
+
+  // The sign of F(c), or 2 where L limbs do not show it.
+  template <int L>
+  REPDL_HD_CALL int sign_at(std::int64_t e, const neighbours<T>& ends, std::int64_t top) const {
+    const lanes_together together;
+    const ball<16> most = exact_score(query, query.first + top);
+    ball<L> sum = exact_ball(zero_limbs<L>());
+    for (std::int64_t n = 0; n < count(); ++n) {
+      if (keys[n].group != n) continue;
+      const sum_accumulator of_group = group_sum(n, e, ends);
+      if (of_group.is_zero()) continue;
+      ball<L> term = exact_ball(widen_limbs<L>(limbs_of_sum<8>(of_group)));
+      if (n != top) multiply_by(term, exponential_below<L>(subtract(exact_score(query, query.first + n), most)));
+      add_to(sum, term);
+    }
+    together.meet();
+    return sign_in(sum);
+  }
+  REPDL_HD decided_value<T> decide_between(std::int64_t e, const neighbours<T>& ends, int bits) {
+    find_groups();
+    const std::int64_t top = greatest([&](std::int64_t n) { return counts(n, e, ends); });
+    if (top < 0) return {ends.at(0), true};
+    int sign = 2;
+    if (bits >= 512) sign = sign_at<8>(e, ends, top);
+    if constexpr (!on_device) {
+      if (sign == 2 && bits >= 1024) sign = sign_at<16>(e, ends, top);
+      if (sign == 2 && bits >= 2048) sign = sign_at<32>(e, ends, top);
+    }
+    return {ends.at(sign == 2 ? 0 : sign), sign != 2};
+  }
+
+  // Result e, from a wide number that encloses it, or from balls.
+  template <int L>
+  REPDL_HD_CALL neighbours<T> ends_by(std::int64_t e, std::int64_t top) const {
+    const lanes_together together;
+    const ball<16> most = exact_score(query, query.first + top);
+    ball<L> sum = exact_ball(zero_limbs<L>());
+    ball<L> weights = sum;
+    for (std::int64_t n = 0; n < count(); ++n) {
+      if (!has_weight(n)) continue;
+      ball<L> w = exact_ball(limbs_of_power<L>(0));
+      if (n != top) w = exponential_below<L>(subtract(exact_score(query, query.first + n), most));
+      add_to(weights, w);
+      multiply_by_value(w, static_cast<double>(query.value(query.first + n, e)));
+      add_to(sum, w);
+    }
+    divide_by(sum, weights);
+    const ball_ends<L> ends = ends_of(sum);
+    T low = from_bits<T>(round_bits<T>(ends.low)), high = from_bits<T>(round_bits<T>(ends.high));
+    if (sum.exact()) low = high = from_bits<T>(round_bits<T>(sum.middle));
+    neighbours<T> r = neighbours<T>::of(low, high);
+    // Of one value: between itself and itself.
+    r.known = (r.known || to_bits(low) == to_bits(high)) && sum.radius.exponent < (std::int64_t{1} << 39);
+    together.meet();
+    return r;
+  }
+  REPDL_HD decided_value<T> decide(std::int64_t e, neighbours<T> ends, int bits) {
+    if (!ends.known) {
+      const std::int64_t top = greatest([&](std::int64_t n) { return has_weight(n); });
+      if (bits >= 512) ends = ends_by<8>(e, top);
+      if constexpr (!on_device) {
+        if (!ends.known && bits >= 1024) ends = ends_by<16>(e, top);
+        if (!ends.known && bits >= 2048) ends = ends_by<32>(e, top);
+      }
+    }
+    if (!ends.known) return {T{}, false};
+    if (to_bits(ends.low) == to_bits(ends.high)) return {ends.low, true};
+    return decide_between(e, ends, bits);
+  }
+
+  // ln of the sum of exponentials, of at least one key.
+  template <int L>
+  REPDL_HD_CALL decided_value<float> logarithm_by(std::int64_t top) const {
+    const lanes_together together;
+    const ball<16> most = exact_score(query, query.first + top);
+    ball<L> rest = exact_ball(zero_limbs<L>());
+    std::int64_t others = 0, equal = 0;
+    for (std::int64_t n = 0; n < count(); ++n) {
+      if (!has_weight(n) || n == top) continue;
+      ++others;
+      const ball<16> gap = subtract(exact_score(query, query.first + n), most);
+      if (gap.middle.is_zero() && gap.exact()) {
+        ++equal;
+      } else {
+        add_to(rest, exponential_below<L>(gap));
+      }
+    }
+    if (equal == 0) {
+      to_logarithm_1p(rest);
+      if (below_power(rest, -560)) set_power(rest, -560);
+    } else {
+      add_count(rest, equal + 1);
+      to_logarithm(rest);
+    }
+    add_to(rest, shortened<L>(most));
+    decided_value<float> r = round_ball<float>(rest);
+    if (others == 0 && most.exact()) r = {from_bits<float>(round_bits<float>(most.middle)), true};
+    together.meet();
+    return r;
+  }
+  REPDL_HD decided_value<float> logarithm(int bits) const {
+    const std::int64_t top = greatest([&](std::int64_t n) { return has_weight(n); });
+    decided_value<float> r{0.0f, false};
+    if (bits >= 512) r = logarithm_by<8>(top);
+    if constexpr (!on_device) {
+      if (!r.decided && bits >= 1024) r = logarithm_by<16>(top);
+      if (!r.decided && bits >= 2048) r = logarithm_by<32>(top);
+    }
+    return r;
+  }
+};
+
+}  // namespace REPDL_ISA
+}  // namespace repdl::num

@@ -1,0 +1,304 @@
+// attention (contract, section 4): scores, averages and counts are rational numbers, weights are intervals.
+//
+// Keys of equal scores are a group: a_g its score, n_g its keys, V_g the sum of a column of v over them; group 0 has the greatest
+// score, M. A result is N / S, N = sum of V_g e^(a_g - M), S = sum of n_g e^(a_g - M) >= 1, and lse is M + ln S.
+//
+// Which results are midpoints, or 0 (Lindemann-Weierstrass: e^a, a over distinct algebraic numbers, are linearly independent over
+// the algebraic numbers): N / S = c for a rational c if and only if V_g = n_g c for every group. Then c = D, D = V_0 / n_0, and the
+// result is exact; else it is irrational. lse is rational for one present key alone: n_0 e^M + ... = e^r needs one term, of factor 1.
+// How near to a midpoint the others can be: with w_g = V_g - n_g D, N / S is D + R / S, R = sum of w_g e^(a_g - M), w_0 = 0. All that
+// has no lower bound is e^(a_g - M). If D is no midpoint and not 0, it is at least 2^-150 / n_0 away from them, and so are results
+// whose other groups are far below. If D is one, the sign of R says on which side of it a result lies, and where the first group with
+// w_g != 0 is far below, it is found from R / e^(a_g - M), that group's; else some thousand bits decide. lse with n_0 = 1 likewise:
+// it is M + ln(1 + rho), rho > 0, and M is what may be a midpoint, or 0.
+#include <bit>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "reference/attributes.hpp"
+#include "reference/elementwise/elementwise.hpp"
+#include "reference/rows/softmax_row.hpp"
+
+namespace repdl::reference {
+namespace {
+
+mpq_class finite_score(const extended& v) { return mpq_class(mpz_class(v.significand())) * power_of_two(v.exponent()); }
+
+/// One query: its present keys, by their scores.
+class attention_row {
+ public:
+  /// The score of every key; none for absent ones.
+  explicit attention_row(const std::vector<std::optional<extended>>& scores) {
+    std::map<mpq_class, std::vector<std::size_t>, std::greater<>> by_score;
+    for (std::size_t j = 0; j < scores.size(); ++j) {
+      if (!scores[j]) continue;
+      const extended& a = *scores[j];
+      any_ = true;
+      any_nan_ = any_nan_ || a.is_nan();
+      if (a.is_nan()) continue;
+      if (!a.is_infinite()) {
+        by_score[finite_score(a)].push_back(j);
+      } else if (a.negative()) {
+        weightless_.push_back(j);
+      } else {
+        any_plus_ = true;
+      }
+    }
+    for (auto& [score, keys] : by_score) groups_.push_back({score, static_cast<long>(keys.size()), std::move(keys)});
+  }
+
+  result lse() const {
+    if (any_nan_) return nan_result();
+    if (any_plus_) return infinite_result(false);
+    if (groups_.empty()) return infinite_result(true);
+    return [this](dtype t) -> rounded {
+      const mpq_class& m = groups_[0].score;
+      const bool alone = groups_[0].count == 1;
+      const rounded at = exact_result(m)(t);
+      if (alone && groups_.size() == 1) return at;
+      // 0 < ln(1 + rho) < 2^60 e^-400 < 2^-500; the next midpoint is 2^-149 above M or more.
+      if (alone && (at.where.tie || m == 0) && far_below(1)) return beside_result(m + power_of_two(-151), m)(t);
+      return decided_result([&](mpfr_prec_t p) {
+        interval rho(p);
+        for (std::size_t g = 1; g < groups_.size(); ++g) rho = rho + count(p, g) * weights(p, 0)[g];
+        return interval(p, m) + (alone ? log1p(rho) : log(count(p, 0) + rho));
+      })(t);
+    };
+  }
+
+  /// The result of a column of v, whose numbers have this format.
+  result column(dtype type, const std::vector<std::uint64_t>& v) const {
+    if (!any_) return zero_result(false);
+    if (any_nan_ || any_plus_ || groups_.empty()) return nan_result();
+    bool nan = false, plus = false, minus = false;
+    const auto look_at = [&](std::size_t j, bool has_weight) {
+      const number n = widen(type, v[j]);
+      const bool infinite = n.kind == number_kind::infinite;
+      nan = nan || n.kind == number_kind::nan || (infinite && !has_weight);
+      plus = plus || (infinite && !n.negative);
+      minus = minus || (infinite && n.negative);
+    };
+    for (const std::size_t j : weightless_) look_at(j, false);
+    for (const group& g : groups_)
+      for (const std::size_t j : g.keys) look_at(j, true);
+    if (nan || (plus && minus)) return nan_result();
+    if (plus || minus) return infinite_result(minus);
+    const long unit = format_of(type).ulp_min();
+    std::vector<mpz_class> sums;  // V_g in units
+    for (const group& g : groups_) {
+      mpq_class sum;
+      for (const std::size_t j : g.keys) sum += rational(type, v[j]);
+      sums.push_back(mpq_class(sum * power_of_two(-unit)).get_num());
+    }
+    return average(std::move(sums), unit);
+  }
+
+ private:
+  struct group {
+    mpq_class score;
+    long count;
+    std::vector<std::size_t> keys;
+  };
+
+  result average(std::vector<mpz_class> sums, long unit) const {
+    return [this, sums = std::move(sums), unit](dtype t) -> rounded {
+      const mpq_class d = mpq_class(sums[0]) / groups_[0].count * power_of_two(unit);
+      const rounded at = exact_result(d)(t);
+      std::vector<mpz_class> rests;  // n_0 w_g
+      for (std::size_t g = 0; g < sums.size(); ++g)
+        rests.push_back(sums[g] * groups_[0].count - sums[0] * groups_[g].count);
+      std::size_t first = 1;
+      while (first < rests.size() && rests[first] == 0) ++first;
+      if (first == rests.size()) return at;
+      // |R / S| < 2^60 2^130 e^-400 < 2^-380; from D to the next midpoint, or from 0 to one, it is 2^-150 or more.
+      if ((at.where.tie || d == 0) && far_below(first)) {
+        const mpq_class step = power_of_two(-151);
+        return beside_result(is_negative(rests, first) ? mpq_class(d - step) : mpq_class(d + step), d)(t);
+      }
+      return decided_result([&](mpfr_prec_t p) {
+        interval n(p), s(p);
+        for (std::size_t g = 0; g < sums.size(); ++g) {
+          n = n + interval(p, sums[g], unit) * weights(p, 0)[g];
+          s = s + count(p, g) * weights(p, 0)[g];
+        }
+        return n / s;
+      })(t);
+    };
+  }
+
+  /// a_i < M - 400.
+  bool far_below(std::size_t i) const { return groups_[0].score - groups_[i].score > 400; }
+
+  /// Of the sum of w_g e^a_g from g = first on, which is not 0: in multiples of e^a_first, so that w_first enters as it is.
+  bool is_negative(const std::vector<mpz_class>& w, std::size_t first) const {
+    for (mpfr_prec_t p = 128; p <= 1 << 17; p *= 2) {
+      interval sum(p);
+      for (std::size_t g = first; g < w.size(); ++g) sum = sum + interval(p, w[g], 0) * weights(p, first)[g];
+      if (mpfr_sgn(sum.lo()) > 0) return false;
+      if (mpfr_sgn(sum.hi()) < 0) return true;
+    }
+    throw std::logic_error("reference::attention: a sign is not decided");
+  }
+
+  interval count(mpfr_prec_t p, std::size_t g) const { return interval(p, mpz_class(groups_[g].count), 0); }
+
+  /// e^(a_g - a_first) for g >= first; 0 for others. Too small for MPFR, it is an interval that begins at 0.
+  const std::vector<interval>& weights(mpfr_prec_t p, std::size_t first) const {
+    std::vector<interval>& all = cache_[{p, first}];
+    for (std::size_t g = all.size(); g < groups_.size(); ++g)
+      all.push_back(g < first ? interval(p) : exp(interval(p, mpq_class(groups_[g].score - groups_[first].score))));
+    return all;
+  }
+
+  bool any_ = false, any_nan_ = false, any_plus_ = false;  ///< a present key; a score NaN; a score +inf
+  std::vector<std::size_t> weightless_;                    ///< keys of the score -inf
+  std::vector<group> groups_;                              ///< of finite scores, the greatest first
+  mutable std::map<std::pair<mpfr_prec_t, std::size_t>, std::vector<interval>> cache_;
+};
+
+/// The operands, their sizes and the options of a call.
+struct attention_call {
+  const array &q, &k, &v;
+  const array *mask = nullptr, *slopes = nullptr;
+  std::int64_t blocks = 1;                     ///< of the leading axes before the heads
+  std::int64_t heads = 1, groups = 1;          ///< H, G
+  std::int64_t queries, keys, inner, columns;  ///< Lq, Lk, D, E
+  shape_list score_shape;                      ///< (..., H, Lq, Lk)
+  extended scale;
+  std::int64_t offset = 0, left = -1, right = -1;  ///< off, the window
+  bool causal = false;
+
+  attention_call(const std::vector<array>& in, const attributes& attrs) : q(in.at(0)), k(in.at(1)), v(in.at(2)) {
+    const std::size_t rank = q.shape.size();
+    if (rank < 2 || k.shape.size() != rank || v.shape.size() != rank)
+      throw std::invalid_argument("reference::attention: rank");
+    if (k.type != q.type || v.type != q.type) throw std::invalid_argument("reference::attention: formats differ");
+    if (in.size() > 3 && !in[3].absent()) mask = &in[3];
+    if (in.size() > 4 && !in[4].absent()) slopes = &in[4];
+    queries = q.shape[rank - 2];
+    inner = q.shape[rank - 1];
+    keys = k.shape[rank - 2];
+    columns = v.shape[rank - 1];
+    if (k.shape[rank - 1] != inner || v.shape[rank - 2] != keys)
+      throw std::invalid_argument("reference::attention: sizes");
+    if (rank > 2) {
+      heads = q.shape[rank - 3];
+      groups = k.shape[rank - 3];
+      for (std::size_t i = 0; i + 3 < rank; ++i) {
+        if (k.shape[i] != q.shape[i] || v.shape[i] != q.shape[i])
+          throw std::invalid_argument("reference::attention: axes");
+        blocks *= q.shape[i];
+      }
+      if (v.shape[rank - 3] != groups || (groups == 0 ? heads != 0 : heads % groups != 0))
+        throw std::invalid_argument("reference::attention: heads");
+    }
+    score_shape = q.shape;
+    score_shape.back() = keys;
+    if (mask != nullptr && broadcast_shape(mask->shape, score_shape) != score_shape)
+      throw std::invalid_argument("reference::attention: shape of the mask");
+    if (mask != nullptr && mask->type != dtype::boolean && mask->type != q.type)
+      throw std::invalid_argument("reference::attention: format of the mask");
+    if (slopes != nullptr && (slopes->count() != heads || slopes->type != f32))
+      throw std::invalid_argument("reference::attention: slopes");
+    const auto given = attribute_of<double>(attrs, "scale");
+    scale = extended(dtype::f64, std::bit_cast<std::uint64_t>(given.value_or(default_scale())));
+    causal = attribute_or(attrs, "causal", false);
+    if (attribute_or(attrs, "bottom_right", false)) offset = keys - queries;
+    left = attribute_or<std::int64_t>(attrs, "left", -1);
+    right = attribute_or<std::int64_t>(attrs, "right", -1);
+  }
+
+  /// RN(1 / sqrt(D)) in binary64; 1 for D = 0.
+  double default_scale() const {
+    if (inner == 0) return 1;
+    mpfr_t root;
+    mpfr_init2(root, 53);
+    mpfr_set_sj(root, inner, MPFR_RNDN);  // exact: D < 2^53
+    mpfr_rec_sqrt(root, root, MPFR_RNDN);
+    const double r = mpfr_get_d(root, MPFR_RNDN);
+    mpfr_clear(root);
+    return r;
+  }
+
+  /// j - i - off.
+  std::int64_t distance(std::int64_t i, std::int64_t j) const { return j - i - offset; }
+  /// Whether key j is within reach of query i, whatever the mask.
+  bool in_reach(std::int64_t i, std::int64_t j) const {
+    const std::int64_t d = distance(i, j);
+    return !(causal && d > 0) && !(left >= 0 && d < -left) && !(right >= 0 && d > right);
+  }
+};
+
+/// `length` numbers from an index on.
+std::vector<extended> line_of(const array& a, std::int64_t first, std::int64_t length) {
+  std::vector<extended> line;
+  for (std::int64_t i = 0; i < length; ++i) line.emplace_back(a.type, a.get(index(first + i)));
+  return line;
+}
+
+/// The score of a present key, in the reals with infinities; none for an absent one. row: of query i in all heads.
+std::optional<extended> score_of(const attention_call& c, std::int64_t row, std::int64_t j,
+                                 const std::vector<extended>& q, const std::vector<extended>& k) {
+  const std::int64_t i = row % c.queries, head = row / c.queries % c.heads;
+  if (!c.in_reach(i, j)) return std::nullopt;
+  std::optional<extended> added;
+  if (c.mask != nullptr) {
+    const std::uint64_t bits = c.mask->get(index(broadcast_index(c.mask->shape, c.score_shape, row * c.keys + j)));
+    if (c.mask->type == dtype::boolean) {
+      if (bits == 0) return std::nullopt;
+    } else {
+      added = extended(c.mask->type, bits);
+      if (added->is_infinite() && added->negative()) return std::nullopt;
+    }
+  }
+  extended a;
+  for (std::size_t d = 0; d < q.size(); ++d) a = a + q[d] * k[d];
+  a = c.scale * a;
+  if (c.slopes != nullptr) {
+    const extended distance(dtype::i64, static_cast<std::uint64_t>(c.distance(i, j)));
+    a = a + extended(f32, c.slopes->get(index(head))) * distance;
+  }
+  return added ? a + *added : a;
+}
+
+}  // namespace
+
+std::vector<array> attention(const std::vector<array>& in, const attributes& attrs, outcomes* where) {
+  const attention_call c(in, attrs);
+  shape_list out_shape = c.q.shape, lse_shape = c.q.shape;
+  out_shape.back() = c.columns;
+  lse_shape.pop_back();
+  array out(c.q.type, out_shape), lse(f32, lse_shape);
+  outcomes at_out(index(out.count())), at_lse(index(lse.count()));
+  const auto put = [](array& a, outcomes& at, std::int64_t i, const result& r) {
+    const rounded y = r(a.type);
+    a.set(index(i), y.bits);
+    at[index(i)] = y.where;
+  };
+  for (std::int64_t h = 0; h < c.blocks * c.heads; ++h) {
+    const std::int64_t source = h / c.heads * c.groups + h % c.heads * c.groups / c.heads;  // the head of k and v
+    const std::int64_t first_key = source * c.keys;
+    std::vector<std::vector<extended>> k;
+    for (std::int64_t j = 0; j < c.keys; ++j) k.push_back(line_of(c.k, (first_key + j) * c.inner, c.inner));
+    for (std::int64_t row = h * c.queries; row < (h + 1) * c.queries; ++row) {
+      const std::vector<extended> q = line_of(c.q, row * c.inner, c.inner);
+      std::vector<std::optional<extended>> scores;
+      for (std::int64_t j = 0; j < c.keys; ++j) scores.push_back(score_of(c, row, j, q, k[index(j)]));
+      const attention_row of_query(scores);
+      put(lse, at_lse, row, of_query.lse());
+      for (std::int64_t e = 0; e < c.columns; ++e) {
+        std::vector<std::uint64_t> column;
+        for (std::int64_t j = 0; j < c.keys; ++j) column.push_back(c.v.get(index((first_key + j) * c.columns + e)));
+        put(out, at_out, row * c.columns + e, of_query.column(c.v.type, column));
+      }
+    }
+  }
+  if (where != nullptr) {
+    where->insert(where->end(), at_out.begin(), at_out.end());
+    where->insert(where->end(), at_lse.begin(), at_lse.end());
+  }
+  return {out, lse};
+}
+
+}  // namespace repdl::reference
