@@ -78,11 +78,12 @@ class rest_of_queries final : public attention_rest {
       num::late_key& key = keys_[j - q.first];
       key = {{{-num::infinity, 0.0}, 0.0}, {}, -1};
       if (!q.is_present(j)) continue;
-      const double s = q.near_score(j);
+      const num::tracked_sum<double> products = q.products(j);
+      const double s = q.near_score(j, products);
       kinds.add(s);
       has_vanishing_ |= s == -num::infinity;
       if (!num::is_finite(s)) continue;
-      key.score = q.wide_score(j);
+      key.score = q.wide_score(j, products);
       top = std::max(top, key.score.value.hi);
     }
     kind_ = kinds.kind();

@@ -25,17 +25,28 @@ struct lane_score {
   double value, error;
   bool is_present;
 };
-// `norm` is (size + 3) u |scale| N_q.
+// Of keys j0 + lane, by a warp, which reads 32 numbers of each at a time. `norm` is (size + 3) u |scale| N_q.
 template <class T>
-__device__ lane_score score_of(const num::attention_query<T>& query, std::int64_t j, double norm) {
+__device__ lane_score score_of(const num::attention_query<T>& query, std::int64_t j0, double norm,
+                               float (&tile)[32][33]) {
+  const int lane = lane_of_thread();
+  const std::int64_t j = j0 + lane;
   lane_score s{-num::infinity, 0.0, j < query.last && query.is_present(j)};
-  if (!s.is_present) return s;
   double sum = 0, square = 0;
-  for (std::int64_t d = 0; d < query.size; ++d) {
-    const double k = static_cast<double>(query.key_value(j, d));
-    sum = fma(static_cast<double>(query.query_value(d)), k, sum);
-    square = fma(k, k, square);
+  for (std::int64_t d0 = 0; d0 < query.size; d0 += 32) {
+    __syncwarp();
+    for (int r = 0; r < 32; ++r)
+      tile[r][lane] = j0 + r < query.last && d0 + lane < query.size ? query.key_value(j0 + r, d0 + lane) : 0.0f;
+    const float q = d0 + lane < query.size ? query.query_value(d0 + lane) : 0.0f;
+    __syncwarp();
+#pragma unroll 4
+    for (int c = 0; c < 32; ++c) {
+      const double k = static_cast<double>(tile[lane][c]);
+      sum = fma(static_cast<double>(__shfl_sync(full_warp, q, c)), k, sum);
+      square = fma(k, k, square);
+    }
   }
+  if (!s.is_present) return s;
   s.value = sum * query.scale;
   double extra = 0;
   if (query.has_slope) {
@@ -58,6 +69,7 @@ __global__ void __launch_bounds__(threads)
                     counter* counters) {
   const int lane = lane_of_thread();
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * warps;
+  __shared__ float tiles[warps][32][33];
   std::int64_t decided = 0, settled = 0;
   for (std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32; n < g.total; n += stride) {
     if (what_is_left && (bits[n * g.words + g.words - 1] & first_bit) == 0) continue;
@@ -77,7 +89,7 @@ __global__ void __launch_bounds__(threads)
       bool has_keys = false, is_odd = false;
       std::int64_t blocks = 0;
       for (std::int64_t j = query.first; j < query.last; j += 32, ++blocks) {
-        const lane_score s = score_of(query, j + lane, norm);
+        const lane_score s = score_of(query, j, norm, tiles[threadIdx.x / 32]);
         if (!__any_sync(full_warp, s.is_present)) continue;
         has_keys = true;
         // All lanes have the same one, also where scores are NaN.
@@ -246,6 +258,7 @@ __global__ void __launch_bounds__(threads)
     by[3] += decided && t == tier::exact ? 1 : 0;
     undecided += decided ? 0 : 1;
   };
+  __shared__ float tile[threads][33], of_query[32];
   // The queries that have bits, of `threads` at a time.
   __shared__ std::int64_t found[threads];
   __shared__ int found_count;
@@ -269,12 +282,29 @@ __global__ void __launch_bounds__(threads)
     const query_at<T> at(g, n);
     const num::attention_query<T>& query = at.query;
     kinds_of_scores kinds{{}, -num::infinity};
-    for (std::int64_t j = query.first + threadIdx.x; j < query.last; j += threads) {
+    for (std::int64_t j0 = query.first; j0 < query.last; j0 += threads) {
+      // 128 keys at a time, 32 numbers of each, so that neighbours in memory are read by neighbours.
+      num::tracked_sum<double> products;
+      for (std::int64_t d0 = 0; d0 < query.size; d0 += 32) {
+        __syncthreads();
+        for (int i = static_cast<int>(threadIdx.x); i < threads * 32; i += threads) {
+          const std::int64_t r = j0 + i / 32, d = d0 + i % 32;
+          tile[i / 32][i % 32] = r < query.last && d < query.size ? query.key_value(r, d) : 0.0f;
+        }
+        if (threadIdx.x < 32) of_query[threadIdx.x] = d0 + lane < query.size ? query.query_value(d0 + lane) : 0.0f;
+        __syncthreads();
+#pragma unroll 4
+        for (int c = 0; c < 32; ++c) {
+          products.add(static_cast<double>(of_query[c]) * static_cast<double>(tile[threadIdx.x][c]));
+        }
+      }
+      const std::int64_t j = j0 + threadIdx.x;
+      if (j >= query.last) continue;
       num::late_key key{{{-num::infinity, 0.0}, 0.0}, {}, -1};
       if (query.is_present(j)) {
-        const double s = query.near_score(j);
+        const double s = query.near_score(j, products);
         kinds.kinds.add(s);
-        if (num::is_finite(s)) key.score = query.wide_score(j);
+        if (num::is_finite(s)) key.score = query.wide_score(j, products);
         kinds.top = key.score.value.hi > kinds.top ? key.score.value.hi : kinds.top;
       }
       keys[j - query.first] = key;

@@ -317,16 +317,23 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
       queries[h].sum += sum[h];
       queries[h].squares += squares[h];
     }
+    // Two columns of eight at a time: what one waits for the other computes.
 #pragma unroll
-    for (int s = 0; s < steps; ++s) {
-      double part[4] = {};
+    for (int s = 0; s < steps; s += 2) {
+      double part[2][4] = {};
 #pragma unroll
       for (int eight = 0; eight < 4; ++eight) {
-        const double2 b = m.values[s][eight][lane];
-        multiply_add<2>(part, {w[eight][0], w[eight][2], w[eight][1], w[eight][3]}, {b.x, b.y});
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const double2 b = m.values[s + i][eight][lane];
+          multiply_add<2>(part[i], {w[eight][0], w[eight][2], w[eight][1], w[eight][3]}, {b.x, b.y});
+        }
       }
 #pragma unroll
-      for (int x = 0; x < 4; ++x) o[s][x] += part[x];
+      for (int i = 0; i < 2; ++i) {
+#pragma unroll
+        for (int x = 0; x < 4; ++x) o[s + i][x] += part[i][x];
+      }
     }
   }
 

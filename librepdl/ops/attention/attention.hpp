@@ -52,21 +52,22 @@ struct attention_query {
   REPDL_HD float key_value(std::int64_t j, std::int64_t d) const { return widen_to_float(k[j * k_row + d * k_step]); }
   REPDL_HD float value(std::int64_t j, std::int64_t e) const { return widen_to_float(v[j * v_row + e * v_step]); }
 
-  // The score in binary64: what it is where it is not finite, for nothing finite overflows there (scale <= 2^200, D < 2^62).
-  REPDL_HD double near_score(std::int64_t j) const {
-    double s = 0;
+  // The sum of products with a key.
+  REPDL_HD tracked_sum<double> products(std::int64_t j) const {
+    tracked_sum<double> t;
     for (std::int64_t d = 0; d < size; ++d)
-      s += static_cast<double>(query_value(d)) * static_cast<double>(key_value(j, d));
-    s *= scale;
+      t.add(static_cast<double>(query_value(d)) * static_cast<double>(key_value(j, d)));
+    return t;
+  }
+  // The score in binary64: what it is where it is not finite, for nothing finite overflows there (scale <= 2^200, D < 2^62).
+  REPDL_HD double near_score(std::int64_t j, const tracked_sum<double>& products) const {
+    double s = products.hi * scale;
     if (has_slope) s += slope * static_cast<double>(j - at);
     if (is_added) s += static_cast<double>(mask_value(j));
     return s;
   }
-  REPDL_HD wide<double> wide_score(std::int64_t j) const {
-    tracked_sum<double> t;
-    for (std::int64_t d = 0; d < size; ++d)
-      t.add(static_cast<double>(query_value(d)) * static_cast<double>(key_value(j, d)));
-    wide<double> a{t.total(), t.bound(size)};
+  REPDL_HD wide<double> wide_score(std::int64_t j, const tracked_sum<double>& products) const {
+    wide<double> a{products.total(), products.bound(size)};
     multiply_by_value(a, scale);
     if (has_slope) {
       wide<double> b = arithmetic<wide<double>>::number(slope);
