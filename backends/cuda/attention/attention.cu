@@ -35,8 +35,12 @@ __device__ lane_score score_of(const num::attention_query<T>& query, std::int64_
   double sum = 0, square = 0;
   for (std::int64_t d0 = 0; d0 < query.size; d0 += 32) {
     __syncwarp();
+    float x[32];
+#pragma unroll
     for (int r = 0; r < 32; ++r)
-      tile[r][lane] = j0 + r < query.last && d0 + lane < query.size ? query.key_value(j0 + r, d0 + lane) : 0.0f;
+      x[r] = j0 + r < query.last && d0 + lane < query.size ? query.key_value(j0 + r, d0 + lane) : 0.0f;
+#pragma unroll
+    for (int r = 0; r < 32; ++r) tile[r][lane] = x[r];
     const float q = d0 + lane < query.size ? query.query_value(d0 + lane) : 0.0f;
     __syncwarp();
 #pragma unroll 4
@@ -208,21 +212,25 @@ struct kinds_of_scores {
   double top;
 };
 
-// A result that double-doubles left, exactly; nothing where it is decided: lanes that have nothing to do are not to wait outside.
+// Of the lanes of a warp, all of which ask.
+struct any_lane {
+  __device__ bool operator()(bool x) const { return __any_sync(full_warp, x); }
+};
 template <class T>
-__device__ __noinline__ void decide_exactly(num::query_exact<T>& exact, std::int64_t e, int last_tier_bits,
+using exact_of_warp = num::query_exact<T, any_lane>;
+
+// A result that double-doubles left, exactly; called by all lanes.
+template <class T>
+__device__ __noinline__ void decide_exactly(exact_of_warp<T>& exact, std::int64_t e, int last_tier_bits,
                                             late_result<T>& r) {
-  const num::lanes_together together;
-  if (!r.decided) {
-    const num::decided_value<T> c = exact.decide(e, r.ends, last_tier_bits);
-    r.value = c.value;
-    r.decided = c.decided;
-    r.by = tier::exact;
-  }
-  together.meet();
+  const bool asks = !r.decided;
+  const num::decided_value<T> c = exact.decide(e, r.ends, last_tier_bits, asks);
+  r.value = asks ? c.value : r.value;
+  r.decided = asks ? c.decided : r.decided;
+  r.by = asks ? tier::exact : r.by;
 }
 template <class T>
-__device__ __noinline__ num::certified logarithm_of(const num::query_exact<T>& exact, const num::wide<double>& weights,
+__device__ __noinline__ num::certified logarithm_of(const exact_of_warp<T>& exact, const num::wide<double>& weights,
                                                     double reference, bool by_double_double, int last_tier_bits,
                                                     tier* by) {
   const num::lanes_together together;
@@ -287,10 +295,15 @@ __global__ void __launch_bounds__(threads)
       num::tracked_sum<double> products;
       for (std::int64_t d0 = 0; d0 < query.size; d0 += 32) {
         __syncthreads();
-        for (int i = static_cast<int>(threadIdx.x); i < threads * 32; i += threads) {
-          const std::int64_t r = j0 + i / 32, d = d0 + i % 32;
-          tile[i / 32][i % 32] = r < query.last && d < query.size ? query.key_value(r, d) : 0.0f;
+        // All are on their way before the first is stored, which might be where another one is read, for all that a compiler knows.
+        float x[32];
+#pragma unroll
+        for (int i = 0; i < 32; ++i) {
+          const std::int64_t r = j0 + i * warps + warp;
+          x[i] = r < query.last && d0 + lane < query.size ? query.key_value(r, d0 + lane) : 0.0f;
         }
+#pragma unroll
+        for (int i = 0; i < 32; ++i) tile[i * warps + warp][lane] = x[i];
         if (threadIdx.x < 32) of_query[threadIdx.x] = d0 + lane < query.size ? query.query_value(d0 + lane) : 0.0f;
         __syncthreads();
 #pragma unroll 4
@@ -330,7 +343,7 @@ __global__ void __launch_bounds__(threads)
     }
     weights = over_block(weights, shared.template operator()<num::wide<double>>(),
                          [](num::wide<double>& a, const num::wide<double>& b) { a = num::add_positive(a, b); });
-    num::query_exact<T> exact{query, keys};
+    exact_of_warp<T> exact{query, keys};
 
     for (std::int64_t first = 0; first < g.value_size; first += threads) {
       for (int c = warp; c < threads; c += warps) {
@@ -383,7 +396,7 @@ __global__ void __launch_bounds__(threads)
       const bool is_mine = e < g.value_size && (mine[e / 32] >> (e % 32) & 1) != 0;
       if (__syncthreads_or(r.decided ? 0 : 1)) {
         if (!exact.has_groups) {
-          for (std::int64_t i = threadIdx.x; i < length; i += threads) exact.find_group(i);
+          for (std::int64_t i = 0; i < length; i += threads) exact.find_group(i + threadIdx.x);
           exact.has_groups = true;
           __syncthreads();
         }

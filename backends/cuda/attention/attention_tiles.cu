@@ -25,7 +25,7 @@ namespace {
 constexpr double u = unit_roundoff;
 constexpr int tile_keys = 32;
 constexpr int most_size = 128;
-constexpr int maxima_threads = 128, chunk_keys = 512;  // of attention_maxima
+constexpr int maxima_threads = 128, chunk_keys = 128;  // of attention_maxima
 constexpr int numbers_of_chunk = 1 + 2 * most_size;
 constexpr double most_score = 300;
 
@@ -45,19 +45,31 @@ __global__ void __launch_bounds__(maxima_threads)
   const int lane = lane_of_thread(), warp = static_cast<int>(threadIdx.x / 32);
   const std::int64_t end = (chunk + 1) * chunk_keys < g.keys ? (chunk + 1) * chunk_keys : g.keys;
   float norm = 0, most_of[most_size / 32] = {}, squares_of[most_size / 32] = {};
-  for (std::int64_t j = chunk * chunk_keys + warp; j < end; j += maxima_threads / 32) {
-    double square = 0;
+  constexpr int columns = most_size / 32, at_once = 4;  // keys whose numbers are on their way
+  for (std::int64_t j = chunk * chunk_keys + warp; j < end; j += at_once * (maxima_threads / 32)) {
+    float x[at_once][columns], y[at_once][columns];
 #pragma unroll
-    for (int c = 0; c < most_size / 32; ++c) {
-      const int d = 32 * c + lane;
-      const double x = d < g.size ? static_cast<double>(num::widen_to_float(k[j * g.k_at.row + d])) : 0.0;
-      square = fma(x, x, square);
-      const float y = d < g.value_size ? fabsf(num::widen_to_float(v[j * g.v_at.row + d])) : 0.0f;
-      most_of[c] = y <= most_of[c] ? most_of[c] : y;  // NaN is kept
-      squares_of[c] = __fmaf_ru(y, y, squares_of[c]);
+    for (int i = 0; i < at_once; ++i) {
+      const std::int64_t key = j + i * (maxima_threads / 32);
+#pragma unroll
+      for (int c = 0; c < columns; ++c) {
+        const int d = 32 * c + lane;
+        x[i][c] = key < end && d < g.size ? num::widen_to_float(k[key * g.k_at.row + d]) : 0.0f;
+        y[i][c] = key < end && d < g.value_size ? fabsf(num::widen_to_float(v[key * g.v_at.row + d])) : 0.0f;
+      }
     }
-    const float n = __double2float_ru(sqrt(over_warp(square)) * (1 + 0x1p-40));
-    norm = n <= norm ? norm : n;
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      double square = 0;
+#pragma unroll
+      for (int c = 0; c < columns; ++c) {
+        square = fma(static_cast<double>(x[i][c]), static_cast<double>(x[i][c]), square);
+        most_of[c] = y[i][c] <= most_of[c] ? most_of[c] : y[i][c];  // NaN is kept
+        squares_of[c] = __fmaf_ru(y[i][c], y[i][c], squares_of[c]);
+      }
+      const float n = __double2float_ru(sqrt(over_warp(square)) * (1 + 0x1p-40));
+      norm = n <= norm ? norm : n;
+    }
   }
   // In the order of the bits NaN is the greatest.
   if (lane == 0) atomicMax(most, __float_as_uint(norm) & 0x7fffffffu);

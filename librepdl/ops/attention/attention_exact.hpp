@@ -120,27 +120,37 @@ struct neighbours {
   }
 };
 
+// Of threads that go the same way together, whether any of them is to; of one alone, whether it is. Threads of a GPU that wait outside of a function
+// for others inside it are let go too early at times (docs/ptxas-barriers.md): what asks `any` is called by all or by none.
+struct alone {
+  REPDL_HD bool operator()(bool x) const { return x; }
+};
+
 // The keys of a query with their scores, in memory that the caller has: keys[j - first].
-template <class T>
+template <class T, class Any = alone>
 struct query_exact {
   const attention_query<T>& query;
   late_key* keys;
   bool has_groups = false;
+  Any any{};
 
   REPDL_HD std::int64_t count() const { return query.last - query.first; }
   REPDL_HD bool has_weight(std::int64_t n) const { return keys[n].has_weight(); }
 
-  // The first key of the same score, of one key.
+  // The first key of the same score, of key n, which need not be there.
   REPDL_HD void find_group(std::int64_t n) {
-    if (!has_weight(n)) {
-      keys[n].group = -1;
-      return;
+    const bool is_there = n < count();
+    bool is_open = is_there && has_weight(n);
+    std::int64_t group = is_open ? n : -1;
+    for (std::int64_t i = 0; any(is_open && i < n); ++i) {
+      const bool asks = is_open && i < n && has_weight(i) && may_be_equal(keys[i].score, keys[n].score);
+      if (!any(asks)) continue;
+      const bool same = same_score(query, query.first + i, query.first + (is_there ? n : 0));
+      if (!(asks && same)) continue;
+      group = i;
+      is_open = false;
     }
-    std::int64_t i = 0;
-    while (i < n && !(has_weight(i) && may_be_equal(keys[i].score, keys[n].score) &&
-                      same_score(query, query.first + i, query.first + n)))
-      ++i;
-    keys[n].group = i;
+    if (is_there) keys[n].group = group;
   }
   REPDL_HD void find_groups() {
     if (has_groups) return;
@@ -168,18 +178,27 @@ struct query_exact {
   template <class IsMeant>
   REPDL_HD std::int64_t greatest(const IsMeant& is_meant) const {
     std::int64_t best = -1;
-    ball<16> top{};
+    ball<16> top = exact_ball(zero_limbs<16>());
     for (std::int64_t n = 0; n < count(); ++n) {
-      if (!is_meant(n)) continue;
+      const bool meant = is_meant(n);
+      if (!any(meant)) continue;
       const ball<16> a = exact_score(query, query.first + n);
-      if (best >= 0 && sign_in(subtract(a, top)) <= 0) continue;
+      const int sign = sign_in(subtract(a, top));
+      if (!meant || (best >= 0 && sign <= 0)) continue;
       best = n;
       top = a;
     }
     return best;
   }
+  // e^(a_n - a_top), exactly 1 for the top itself.
+  template <int L>
+  REPDL_HD ball<L> weight(std::int64_t n, std::int64_t top, const ball<16>& most) const {
+    ball<L> w = exponential_below<L>(subtract(exact_score(query, query.first + n), most));
+    if (n == top) w = exact_ball(limbs_of_power<L>(0));
+    return w;
+  }
 
-  // The sign of F(c), or 2 where L limbs do not show it.
+  // The sign of F(c), or 2 where L limbs do not show it. top: a key with a group that has a sum.
   template <int L>
   REPDL_HD_CALL int sign_at(std::int64_t e, const neighbours<T>& ends, std::int64_t top) const {
     const lanes_together together;
@@ -187,29 +206,32 @@ struct query_exact {
     ball<L> sum = exact_ball(zero_limbs<L>());
     for (std::int64_t n = 0; n < count(); ++n) {
       if (keys[n].group != n) continue;
-      const sum_accumulator of_group = group_sum(n, e, ends);
-      if (of_group.is_zero()) continue;
-      ball<L> term = exact_ball(widen_limbs<L>(limbs_of_sum<8>(of_group)));
-      if (n != top) multiply_by(term, exponential_below<L>(subtract(exact_score(query, query.first + n), most)));
+      ball<L> term = exact_ball(widen_limbs<L>(limbs_of_sum<8>(group_sum(n, e, ends))));
+      multiply_by(term, weight<L>(n, top, most));
       add_to(sum, term);
     }
     together.meet();
     return sign_in(sum);
   }
-  REPDL_HD decided_value<T> decide_between(std::int64_t e, const neighbours<T>& ends, int bits) {
+  // That sign, 0 where no group has a sum; of those that ask.
+  REPDL_HD int sign_between(std::int64_t e, const neighbours<T>& ends, int bits, bool asks) {
     find_groups();
-    const std::int64_t top = greatest([&](std::int64_t n) { return counts(n, e, ends); });
-    if (top < 0) return {ends.at(0), true};
-    int sign = 2;
-    if (bits >= 512) sign = sign_at<8>(e, ends, top);
-    if constexpr (!on_device) {
-      if (sign == 2 && bits >= 1024) sign = sign_at<16>(e, ends, top);
-      if (sign == 2 && bits >= 2048) sign = sign_at<32>(e, ends, top);
+    const std::int64_t top = greatest([&](std::int64_t n) { return asks && counts(n, e, ends); });
+    int sign = 0;
+    if (any(top >= 0)) {
+      const std::int64_t at = top < 0 ? 0 : top;
+      int shown = 2;
+      if (bits >= 512) shown = sign_at<8>(e, ends, at);
+      if constexpr (!on_device) {
+        if (shown == 2 && bits >= 1024) shown = sign_at<16>(e, ends, at);
+        if (shown == 2 && bits >= 2048) shown = sign_at<32>(e, ends, at);
+      }
+      if (top >= 0) sign = shown;
     }
-    return {ends.at(sign == 2 ? 0 : sign), sign != 2};
+    return sign;
   }
 
-  // Result e, from a wide number that encloses it, or from balls.
+  // Result e between two neighbours, by balls.
   template <int L>
   REPDL_HD_CALL neighbours<T> ends_by(std::int64_t e, std::int64_t top) const {
     const lanes_together together;
@@ -218,8 +240,7 @@ struct query_exact {
     ball<L> weights = sum;
     for (std::int64_t n = 0; n < count(); ++n) {
       if (!has_weight(n)) continue;
-      ball<L> w = exact_ball(limbs_of_power<L>(0));
-      if (n != top) w = exponential_below<L>(subtract(exact_score(query, query.first + n), most));
+      ball<L> w = weight<L>(n, top, most);
       add_to(weights, w);
       multiply_by_value(w, static_cast<double>(query.value(query.first + n, e)));
       add_to(sum, w);
@@ -234,18 +255,24 @@ struct query_exact {
     together.meet();
     return r;
   }
-  REPDL_HD decided_value<T> decide(std::int64_t e, neighbours<T> ends, int bits) {
-    if (!ends.known) {
+  // Result e, of which double-doubles may know between which neighbours it lies; of those that ask.
+  REPDL_HD decided_value<T> decide(std::int64_t e, neighbours<T> ends, int bits, bool asks = true) {
+    const bool is_unknown = asks && !ends.known;
+    if (any(is_unknown)) {
       const std::int64_t top = greatest([&](std::int64_t n) { return has_weight(n); });
-      if (bits >= 512) ends = ends_by<8>(e, top);
+      neighbours<T> found{T{}, T{}, false};
+      if (bits >= 512) found = ends_by<8>(e, top);
       if constexpr (!on_device) {
-        if (!ends.known && bits >= 1024) ends = ends_by<16>(e, top);
-        if (!ends.known && bits >= 2048) ends = ends_by<32>(e, top);
+        if (!found.known && bits >= 1024) found = ends_by<16>(e, top);
+        if (!found.known && bits >= 2048) found = ends_by<32>(e, top);
       }
+      if (is_unknown) ends = found;
     }
-    if (!ends.known) return {T{}, false};
-    if (to_bits(ends.low) == to_bits(ends.high)) return {ends.low, true};
-    return decide_between(e, ends, bits);
+    const bool is_one = to_bits(ends.low) == to_bits(ends.high);
+    const bool is_between = asks && ends.known && !is_one;
+    int sign = 0;
+    if (any(is_between)) sign = sign_between(e, ends, bits, is_between);
+    return {is_one ? ends.low : ends.at(sign == 2 ? 0 : sign), ends.known && sign != 2};
   }
 
   // ln of the sum of exponentials, of at least one key.
