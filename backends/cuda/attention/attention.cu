@@ -288,7 +288,8 @@ __global__ void __launch_bounds__(threads)
     const std::int64_t n = found[--left];
     const std::uint32_t* const mine = bits + n * g.words;
     const query_at<T> at(g, n);
-    const num::attention_query<T>& query = at.query;
+    const num::attention_query<T> query =
+        at.query;  // a copy that stays in registers: the last tier has the address of the other
     kinds_of_scores kinds{{}, -num::infinity};
     for (std::int64_t j0 = query.first; j0 < query.last; j0 += threads) {
       // 128 keys at a time, 32 numbers of each, so that neighbours in memory are read by neighbours.
@@ -343,7 +344,7 @@ __global__ void __launch_bounds__(threads)
     }
     weights = over_block(weights, shared.template operator()<num::wide<double>>(),
                          [](num::wide<double>& a, const num::wide<double>& b) { a = num::add_positive(a, b); });
-    exact_of_warp<T> exact{query, keys};
+    exact_of_warp<T> exact{at.query, keys};
 
     for (std::int64_t first = 0; first < g.value_size; first += threads) {
       for (int c = warp; c < threads; c += warps) {
