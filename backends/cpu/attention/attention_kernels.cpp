@@ -14,7 +14,7 @@
 // blocks that were looked at and N_e the norm of v_je, by Cauchy and Schwarz,
 //   o_e:  min(V_e (error + l c u), N_e (sqrt errors + sqrt squares c u)),   l:  error + l c u,
 // and o_e / l within what o_e is within, divided by l, and |o_e / l| (error / l + c u);
-// c = terms of a block + blocks + 8: additions, a product, a quotient, and what certify wants. (1 + 2^-20) of it has room for the errors of bounds
+// c = terms of a block + blocks + 8: additions (of l: a block's by lane, its lanes, and blocks), a product, a quotient, and what certify wants. (1 + 2^-20) of it has room for the errors of bounds
 // and norms and for products of errors; what is left out is below V_e 2^-800.
 #include <algorithm>
 #include <cmath>
@@ -295,12 +295,14 @@ class block_of_queries {
       errors += part * part;
       store(a + i, w);
     }
+    double of_block = 0;  // the sums of blocks are what is added up, not those of lanes: c counts blocks
     for (int l = 0; l < lanes64; ++l) {
-      s.sum += sum[l];
+      of_block += sum[l];
       s.error += error[l];
       s.squares += squares[l];
       s.errors += errors[l];
     }
+    s.sum += of_block;
   }
   // Of the keys [first, last): -inf where they are absent. How many are present.
   int add_mask(const query_state& s, int64_t j, int first, int last, double* a, double* extra) const {

@@ -662,7 +662,8 @@ void enqueue_tiles(const attention_geometry& g, dtype type, bool by_first, std::
         const std::int64_t tiles = ceil_div(ceil_div(g.keys, cut::keys), parts);
         launch_kernel<attention_split<T, Size>>(j, heads * parts, cut::threads, sizeof(typename cut::memory), g, parts,
                                                 tiles, sums);
-        const auto additions = static_cast<double>(ceil_div(tiles, cut::warps) + cut::warps + parts);
+        // Of l, whose lanes add up 2 eights of each tile one after the other; o_e has a tile's sum at a time.
+        const auto additions = static_cast<double>(2 * cut::eights * ceil_div(tiles, cut::warps) + cut::warps + parts);
         launch_kernel<attention_join<T>>(j, ceil_div(g.total, maxima_threads / 32), maxima_threads, 0, g, parts,
                                          additions, chunks, by_first, static_cast<const double*>(sums), known, bits,
                                          j.counters);
