@@ -39,6 +39,8 @@ large_shapes shapes_of(const repdl::samples::record& r) {
     case ops_family::draw:
       return {{64, 4096}, {}};
     case ops_family::attention:
+      if (r.id == repdl::ops::op_id::attention_backward)
+        return {{4, 128, 64}, {{4, 128, 64}, {4, 128, 64}, {4, 128, 64}, {4, 128, 64}, {4, 128}}};
       return {{4, 128, 64}, {{4, 128, 64}, {4, 128, 64}}};
     case ops_family::convert:
     case ops_family::reduce:

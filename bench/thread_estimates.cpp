@@ -32,6 +32,13 @@ struct row {
 
 constexpr std::int64_t n = 16384;
 
+// g, q, k, v, y and lse of heads of as many keys and values, of `size` numbers.
+std::vector<std::vector<std::int64_t>> attended(std::int64_t heads, std::int64_t queries, std::int64_t keys,
+                                                std::int64_t size) {
+  const std::vector<std::int64_t> of_queries{heads, queries, size}, of_keys{heads, keys, size};
+  return {of_queries, of_queries, of_keys, of_keys, of_queries, {heads, queries}};
+}
+
 std::vector<row> rows() {
   std::vector<row> all;
   for (const repdl::op_info& op : repdl::operations()) {
@@ -75,6 +82,9 @@ std::vector<row> rows() {
                                 {"attention", {{4, 128, 64}, {4, 128, 64}, {4, 128, 64}}},
                                 {"attention", {{4, 128, 8}, {4, 128, 8}, {4, 128, 8}}},
                                 {"attention", {{8, 1, 64}, {8, 512, 64}, {8, 512, 64}}},
+                                {"attention_backward", attended(4, 128, 128, 64)},
+                                {"attention_backward", attended(4, 128, 128, 8)},
+                                {"attention_backward", attended(8, 1, 512, 64)},
                                 {"softmax_backward", {{128, 128}, {128, 128}}},
                                 {"cross_entropy", {{128, 128}, {128}}},
                                 {"layer_norm", {{128, 128}}},

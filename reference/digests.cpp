@@ -229,7 +229,8 @@ std::vector<array> inputs(const digest_case& c) {
     case ops::family::exponent:
       return fill_exponents(c.kind, c.formats, c.shapes, c.seed);
     case ops::family::attention:
-      return fill_attention(c.kind, c.formats, c.shapes, c.attrs, c.seed);
+      return (c.op == "attention" ? fill_attention : fill_attention_backward)(c.kind, c.formats, c.shapes, c.attrs,
+                                                                              c.seed);
     case ops::family::sequence:
       return {};
     case ops::family::convolution:

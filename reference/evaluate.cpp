@@ -245,6 +245,7 @@ results given(const call& c) {
 
 results taken_apart(const call& c) { return frexp(c[0]); }
 results attended(const call& c) { return attention(c.in, c.attrs, c.where); }
+results attended_backward(const call& c) { return attention_backward(c.in, c.attrs, c.where); }
 
 template <bool WithIndices>
 results max_pooled(const call& c) {
@@ -351,6 +352,7 @@ constexpr oracle_line oracles[] = {
     {"ldexp", of<ldexp>},
     {"frexp", taken_apart},
     {"attention", attended},
+    {"attention_backward", attended_backward},
     {"total_norm", stepped<total_norm>},
     {"clip_grad_norm", stepped<clip_grad_norm>},
 };

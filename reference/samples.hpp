@@ -125,6 +125,11 @@ std::vector<array> fill_exponents(sample_class c, const std::vector<dtype>& form
 /// about 10 but in the classes that want others.
 std::vector<array> fill_attention(sample_class c, const std::vector<dtype>& formats,
                                   const std::vector<shape_list>& shapes, const attributes& attrs, std::uint64_t seed);
+/// Operands of its gradients: g, q, k, v, y, lse and, absent or left out, mask and slopes. y and lse are mostly what attention's results
+/// are, nearly always to the last bit: computed in binary64 from operations that IEEE 754 defines.
+std::vector<array> fill_attention_backward(sample_class c, const std::vector<dtype>& formats,
+                                           const std::vector<shape_list>& shapes, const attributes& attrs,
+                                           std::uint64_t seed);
 
 /// rows * k terms of a format whose sum over each row, of |x|, of x^2, or the root of that, is of the class.
 enum class magnitude_sum { plain, squares, root };

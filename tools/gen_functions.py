@@ -141,7 +141,7 @@ def returning(f: Function, hidden: list[str]) -> str:
     late_views = {p.name: f"c.in[{len(own) + i}]" for i, p in enumerate(late)}
     rest_names = ", ".join(late_views.get(p.name, p.name) for p in rest)
     count = len(f.outputs)
-    result = "tensor" if count == 1 else "std::pair<tensor, tensor>"
+    result = {1: "tensor", 2: "std::pair<tensor, tensor>"}.get(count, f"std::array<tensor, {count}>")
     if f.name == "convert":
         return ("inline tensor convert(const operand& x, dtype type, const convert_options& options = {}) {\n"
                 "  tensor out = detail::tensor_for(detail::context_of(\"convert\", {x}), \"convert\", {type, x.view().shape()});\n"
@@ -160,7 +160,7 @@ def returning(f: Function, hidden: list[str]) -> str:
                 f'  tensor {made} = detail::tensor_for(ctx, "{f.name}", out);\n'
                 f"  {f.name}({joined('ctx', names(f.first), made, names(rest))});\n  return {made};\n}}\n")
     absent = ", ".join(["tensor_view{}"] * count)
-    take = "c.out.take()" if count == 1 else "{c.out.take(0), c.out.take(1)}"
+    take = "c.out.take()" if count == 1 else f"{{{', '.join(f'c.out.take({i})' for i in range(count))}}}"
     if not operands:  # a list of tensors
         tensors, *more = f.first
         assert tensors.type == "std::span<const const_tensor_view>" and not more, f.name
@@ -218,7 +218,7 @@ def text() -> str:
 // A call without a context and without an output makes its result, a tensor in the memory of its operands' context (operand.hpp):
 //   y = exp(x); z = add(x, 2.5); s = sum(matmul(a, b)); exp(operand(ctx, view)).
 // What the operands do not determine, the type and shape of the result, is a parameter: conv2d_backward_x(g, w, x.spec()). Two
-// results are a pair. Errors besides: no_context, context_mismatch, out_of_memory, and prepared_result inside of prepare().
+// results are a pair, more an array. Errors besides: no_context, context_mismatch, out_of_memory, and prepared_result inside of prepare().
 // A call costs an allocation; loops that must not allocate write to memory that they have.
 //
 // Numbers are operands of elementwise functions, in both forms: each is rounded once to the format of the call (number_format).
@@ -229,6 +229,7 @@ def text() -> str:
 #pragma once
 
 // clang-format off
+#include <array>
 #include <utility>
 
 #include "librepdl/elementwise.hpp"

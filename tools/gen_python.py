@@ -93,7 +93,8 @@ class Operation:
     @property
     def returns(self):
         if self.several:
-            return f"tuple[{', '.join([self.result] + ['Any'] * (len(self.row['outputs']) - 1))}]"
+            first, *others = self.row["outputs"]
+            return f"tuple[{', '.join([self.result] + [self.result if o['types'] == first['types'] else 'Any' for o in others])}]"
         if self.grouped:
             return "Any" if self.once else "None"
         return "Any" if self.statistics else self.result
@@ -385,7 +386,7 @@ def uses(operations):
         owner = "g" if o.random else "librepdl"
         kind = {"A": "NDArray[np.float32]", "Any": "Any", "None": None}[o.returns if o.grouped else o.result]
         if o.several:
-            kind = o.returns.replace(o.result, kind, 1)
+            kind = re.sub(rf"\b{o.result}\b", kind, o.returns)
         if o.statistics:
             given.pop()
             types = [kind if t == o.result else t for t in o.with_statistics]

@@ -280,6 +280,14 @@ void attention(context& ctx, const_tensor_view q, const_tensor_view k, const_ten
   const tensor_view both[] = {out, lse};
   api::submit<ops::attention>(ctx, in, both, o);
 }
+void attention_backward(context& ctx, const_tensor_view g, const_tensor_view q, const_tensor_view k,
+                        const_tensor_view v, const_tensor_view y, const_tensor_view lse, tensor_view grad_q,
+                        tensor_view grad_k, tensor_view grad_v, const attention_options& o, const_tensor_view mask,
+                        const_tensor_view slopes) {
+  const const_tensor_view in[] = {g, q, k, v, y, lse, mask, slopes};
+  const tensor_view all[] = {grad_q, grad_k, grad_v};
+  api::submit<ops::attention_backward>(ctx, in, all, o);
+}
 
 void softmax(context& ctx, const_tensor_view x, tensor_view out, const softmax_options& o) {
   api::submit<ops::softmax>(ctx, {&x, 1}, {&out, 1}, {o, {}});

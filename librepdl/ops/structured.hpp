@@ -653,6 +653,22 @@ struct attention : operation<op_id::attention> {
                                    {"slopes", F32, true, extent::own}};
   static constexpr operand out[] = {{"out", NARROW}, {"lse", F32, true}};
 };
+// Beside these g and y (.., H, Lq, E), lse (.., H, Lq).
+struct attention_backward : operation<op_id::attention_backward> {
+  static constexpr std::string_view formula =
+      "P_ij = e^(a_ij - lse_i), T_ij = g_i . v_j - g_i . y_i: grad_q_i = scale * sum over j of P_ij * T_ij * k_j, "
+      "grad_k_j = scale * sum over i of P_ij * T_ij * q_i, grad_v_j = sum over i of P_ij * g_i";
+  using attrs = attention_options;
+  static constexpr operand in[] = {{"g", NARROW},
+                                   {"q", NARROW, false, extent::own},
+                                   {"k", NARROW, false, extent::own},
+                                   {"v", NARROW, false, extent::own},
+                                   {"y", NARROW},
+                                   {"lse", F32, false, extent::own},
+                                   {"mask", BOOL | NARROW, true, extent::own},
+                                   {"slopes", F32, true, extent::own}};
+  static constexpr operand out[] = {{"grad_q", NARROW}, {"grad_k", NARROW}, {"grad_v", NARROW}};
+};
 
 // Pooling whose plans are those of max_pool2d, avg_pool2d and their gradients.
 template <op_id Id, class Attrs>

@@ -92,6 +92,8 @@ specs infer_frexp(inputs in);
 exponent_plan make_frexp(inputs in, outputs out);
 specs infer_attention(std::span<const ops::operand> out, inputs in, const attention_options&);
 attention_plan make_attention(inputs in, outputs out, const attention_options&);
+specs infer_attention_backward(inputs in, const attention_options&);
+attention_plan make_attention_backward(inputs in, outputs out, const attention_options&);
 tensor_spec infer_multinomial(inputs in, const ops::multinomial_attrs&);
 draw_plan make_multinomial(inputs in, const tensor_view& out, const ops::multinomial_attrs&);
 tensor_spec infer_dropout(std::string_view op, inputs in, const ops::dropout_attrs&);
@@ -456,6 +458,13 @@ template <>
 struct planner<ops::attention> {
   static specs infer(inputs in, const attention_options& a) { return infer_attention(ops::attention::out, in, a); }
   static attention_plan make(inputs in, outputs out, const attention_options& a) { return make_attention(in, out, a); }
+};
+template <>
+struct planner<ops::attention_backward> {
+  static specs infer(inputs in, const attention_options& a) { return infer_attention_backward(in, a); }
+  static attention_plan make(inputs in, outputs out, const attention_options& a) {
+    return make_attention_backward(in, out, a);
+  }
 };
 
 template <class Op>

@@ -474,7 +474,9 @@ struct attention_place {
 };
 /// attention: for each batch and head `queries` rows of out, of `value_size` elements, and numbers of lse. Key j takes part in query i where
 /// i + offset - before <= j <= i + offset + after and the mask is not false, or -inf. lse and mask may be null, out where it has no elements.
+/// attention_backward: rows of grad_q for queries, of grad_k and grad_v for keys, each of which may be null where it has no elements.
 struct attention_plan {
+  ops::op_id op;
   dtype type;
   bool is_added;  // the mask is of the format, not boolean
   int batch_rank;
@@ -493,6 +495,14 @@ struct attention_plan {
   std::int64_t slope_step;
   double scale;
   std::int64_t offset, before, after;
+  // Of the gradients: what is given of the results, and theirs.
+  const void* g;
+  const void* y;
+  const float* given_lse;
+  void* grad_q;
+  void* grad_k;
+  void* grad_v;
+  attention_place g_at, y_at, given_lse_at, grad_q_at, grad_k_at, grad_v_at;
 };
 
 /// ldexp: out = x 2^n. frexp: out and `exponent`, a number's significand and exponent. Elements over `rank` axes, broadcast operands with

@@ -932,6 +932,42 @@ std::vector<group> attention_calls(const subject& what) {
   return all;
 }
 
+// Gradients: heads in groups, masks of both kinds, slopes, a window, few queries and keys from every tier; more of both in blocks.
+std::vector<group> attention_backward_calls(const subject& what) {
+  const auto call = [&](std::int64_t heads, std::int64_t queries, std::int64_t keys, std::int64_t size,
+                        std::int64_t values, layout how) {
+    const sizes of_results{2, heads, queries, values};
+    return test_call{what.op,
+                     {{of_results, how, what.in},
+                      {{2, heads, queries, size}, how, what.in},
+                      {{2, heads / 2, keys, size}, how, what.in},
+                      {{2, heads / 2, keys, values}, how, what.in},
+                      {of_results, how, what.in},
+                      {{2, heads, queries}, how, dtype::f32}},
+                     how};
+  };
+  test_call masked = call(2, 3, 21, 7, 5, layout::spread);
+  masked.in.push_back({{2, 3, 21}, layout::spread, dtype::boolean});
+  masked.in.push_back({{2}, layout::spread, dtype::f32});
+  masked.attrs = {{"causal", "true"}, {"bottom_right", "true"}, {"left", "11"}};
+  test_call added = call(2, 2, 35, 33, 3, layout::contiguous);
+  added.in.push_back({{2, 35}, layout::spread, what.in});
+  added.attrs = {{"scale", "0.3"}};
+  std::vector<group> all{from_every_tier(masked), from_every_tier(added)};
+  for (const attribute_texts& attrs :
+       {attribute_texts{{"scale", "0.01"}}, attribute_texts{{"scale", "0.01"}, {"causal", "true"}, {"left", "50"}}}) {
+    group g;
+    for (const std::int64_t size : {48, 104}) {
+      test_call c = call(4, 45, 131, size + 16, size, layout::contiguous);
+      c.attrs = attrs;
+      g.push_back(c);
+      g.push_back(wide(c));
+    }
+    all.push_back(std::move(g));
+  }
+  return all;
+}
+
 // Losses at targets: each, their sum and mean, with weights and without; few samples and many.
 std::vector<group> nll_calls(const subject& what) {
   std::vector<group> all;
@@ -997,7 +1033,7 @@ std::vector<group> structured_calls(const subject& what) {
     case ops::family::exponent:
       return exponent_calls(what);
     case ops::family::attention:
-      return attention_calls(what);
+      return what.op == op_id::attention ? attention_calls(what) : attention_backward_calls(what);
   }
   return {};
 }

@@ -12,10 +12,10 @@ __all__ = [
     "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "adaptive_max_pool2d", "adaptive_max_pool2d_backward",
     "adaptive_max_pool2d_with_indices", "add", "addcdiv", "addcdiv_backward_z", "addcmul", "amax", "amin", "arange",
     "arctan2", "argmax", "argmin", "asin", "asin_backward", "asinh", "asinh_backward", "astype", "atan", "atan2",
-    "atan2_backward_x", "atan2_backward_y", "atan_backward", "atanh", "atanh_backward", "attention", "avg_pool2d",
-    "avg_pool2d_backward", "batch_norm", "batch_norm_backward", "batch_norm_inference",
-    "batch_norm_inference_backward", "batch_norm_inference_weight_backward", "batch_norm_running",
-    "batch_norm_weight_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
+    "atan2_backward_x", "atan2_backward_y", "atan_backward", "atanh", "atanh_backward", "attention",
+    "attention_backward", "avg_pool2d", "avg_pool2d_backward", "batch_norm", "batch_norm_backward",
+    "batch_norm_inference", "batch_norm_inference_backward", "batch_norm_inference_weight_backward",
+    "batch_norm_running", "batch_norm_weight_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
     "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward", "cbrt", "ceil", "celu",
     "celu_backward", "clamp", "clamp_backward", "clip", "clip_backward", "clip_backward_hi", "clip_backward_lo",
     "clip_grad_norm", "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert",
@@ -102,7 +102,7 @@ ORDER = (
     "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm",
     "clip_grad_norm", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential",
     "linspace", "arange", "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial", "cumsum", "prod",
-    "cumprod", "logcumsumexp", "ldexp", "frexp", "attention",
+    "cumprod", "logcumsumexp", "ldexp", "frexp", "attention", "attention_backward",
 )
 
 # An array of any library.
@@ -4234,3 +4234,31 @@ def attention(q: A, k: A, v: A, *, mask: Any | None = None, slopes: Any | None =
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     return _call(309, (q, k, v, mask, slopes), out, (scale, causal, bottom_right, left, right), None, lse)
+
+
+def attention_backward(g: A, q: A, k: A, v: A, y: A, lse: Any, *, mask: Any | None = None, slopes: Any | None = None,
+        scale: float | None = None, causal: bool = False, bottom_right: bool = False, left: int = -1, right: int = -1,
+        out: Sequence[Any] | None = None) -> tuple[A, A, A]:
+    """P_ij = e^(a_ij - lse_i), T_ij = g_i . v_j - g_i . y_i: grad_q_i = scale * sum over j of P_ij * T_ij * k_j, grad_k_j = scale * sum over i of P_ij * T_ij * q_i, grad_v_j = sum over i of P_ij * g_i, rounded once.
+
+    g: f16 bf16 f32
+    q: f16 bf16 f32
+    k: f16 bf16 f32
+    v: f16 bf16 f32
+    y: f16 bf16 f32
+    lse: f32
+    mask: f16 bf16 f32 bool, or None
+    slopes: f32, or None
+    grad_q: f16 bf16 f32
+    grad_k: f16 bf16 f32
+    grad_v: f16 bf16 f32
+    scale: a factor of q . k: 0 or of magnitude in [2^-200, 2^200]; absent: 1 / sqrt(D), rounded once
+    causal: keys j <= i + off alone
+    bottom_right: off is Lk - Lq, not 0
+    left: keys j >= i + off - left alone; negative: all
+    right: keys j <= i + off + right alone; negative: all
+    A tuple is returned; out is one, too, of arrays or None.
+    Why the bits are right: run-time certificate; wider numbers decide the rest.
+    """
+    result: tuple[A, A, A] = _call(310, (g, q, k, v, y, lse, mask, slopes), out, (scale, causal, bottom_right, left, right), None, True)
+    return result

@@ -132,6 +132,8 @@ array blended_cross_entropy(const std::vector<array>& in, const attributes& attr
 array blended_cross_entropy_backward(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
 /// attention of q, k, v and, absent or left out, mask and slopes: the result and lse, of f32.
 std::vector<array> attention(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
+/// Its gradients to q, k and v, of g, q, k, v, y, lse and, absent or left out, mask and slopes.
+std::vector<array> attention_backward(const std::vector<array>& in, const attributes& attrs, outcomes* where = nullptr);
 
 /// layer_norm, rms_norm, group_norm and batch_norm of x, weight and bias: the result, mean (not of rms_norm) and rstd.
 std::vector<array> norm(std::string_view op, const std::vector<array>& in, const attributes& attrs,

@@ -61,6 +61,12 @@ struct misaligning_allocator final : allocator {
   void deallocate(void*, std::size_t, const device&, void*) noexcept override { --live; }
 };
 
+// attention_backward of two queries, two keys and three numbers of each.
+void gradients(operands& o, const_tensor_view g, const_tensor_view v, const_tensor_view y, const_tensor_view lse) {
+  const auto to = [&](int i) { return tensor_view(o.out.data() + i, {2, 3}); };
+  attention_backward(o.ctx, g, o.vx({2, 3}), o.vy({2, 3}), v, y, lse, to(0), to(6), to(12));
+}
+
 std::vector<cpp_case> cpp_cases(operands& o) {
   constexpr std::int64_t big = std::int64_t{1} << 40;
   constexpr std::int64_t huge = (std::int64_t{1} << 61) + 1;  // times 8 bytes: 8 modulo 2^64
@@ -564,6 +570,30 @@ std::vector<cpp_case> cpp_cases(operands& o) {
       {error_site::overlap, "attention", "out",
        [&] {
          attention(o.ctx, o.vo({2, 3}), o.vy({4, 3}), o.vy({4, 3}), o.vo({2, 3}));
+       }},
+      {error_site::attention_shape, "attention_backward", "g",
+       [&] {
+         gradients(o, o.vx({2, 2}), o.vx({2, 3}), o.vy({2, 3}), o.vy({2}));
+       }},
+      {error_site::attention_shape, "attention_backward", "v",
+       [&] {
+         gradients(o, o.vx({2, 3}), o.vx({5, 3}), o.vy({2, 3}), o.vy({2}));
+       }},
+      {error_site::attention_shape, "attention_backward", "y",
+       [&] {
+         gradients(o, o.vx({2, 3}), o.vx({2, 3}), o.vy({4, 3}), o.vy({2}));
+       }},
+      {error_site::attention_shape, "attention_backward", "lse",
+       [&] {
+         gradients(o, o.vx({2, 3}), o.vx({2, 3}), o.vy({2, 3}), o.vy({2, 1}));
+       }},
+      {error_site::operand_dtype, "attention_backward", "lse",
+       [&] {
+         gradients(o, o.vx({2, 3}), o.vx({2, 3}), o.vy({2, 3}), {o.d.data(), {2}});
+       }},
+      {error_site::operand_dtype, "attention_backward", "y",
+       [&] {
+         gradients(o, o.vx({2, 3}), o.vx({2, 3}), {o.y.data(), dtype::f16, {2, 3}}, o.vy({2}));
        }},
       {error_site::axis_range, "log_softmax", "axis", [&] { log_softmax(o.ctx, o.vx({}), o.vo({})); }},
       {error_site::gradient_shape, "softmax_backward", "g",

@@ -209,6 +209,12 @@ TEST_CASE("overloads: structured functions make their results") {
   CHECK(identity(ctx, const_tensor_view(lse)) ==
         by_name(ctx, "attention", {x, x, y.view().transpose(), mask.view().slice(1, 0, 2), weights},
                 {{"scale", 0.5}, {"left", std::int64_t{1}}}, 1));
+  const const_tensor_view turned = y.view().transpose();
+  const std::array<tensor, 3> gradients = attention_backward(x, turned, x, x, x, lse, {.scale = 0.5}, {}, weights);
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    CHECK(identity(ctx, gradients[i]) ==
+          by_name(ctx, "attention_backward", {x, turned, x, x, x, lse, {}, weights}, {{"scale", 0.5}}, i));
+  }
   const operand all[] = {x, y, v};
   CHECK(identity(ctx, total_norm(all, {.p = 1})) == by_name(ctx, "total_norm", {x, y, v}, {{"p", 1.0}}));
 

@@ -228,6 +228,7 @@ class attention_work final : public planned<plan::attention_plan> {
 }  // namespace
 
 void prepare(const plan::attention_plan& p, const setting& s, dispatch::task& t) noexcept {
+  if (p.op == ops::op_id::attention_backward) return prepare_gradients(p, s, t);
   t.emplace<attention_work>(p, s);
 }
 

@@ -24,14 +24,30 @@ class attention_rest {
   ~attention_rest() = default;
 };
 
+// The same of a row of gradients, query `at` of a head of q or key `at` of a head of k: its results e where undecided[e] is not 0.
+class gradient_rest {
+ public:
+  virtual void decide(std::int64_t batch, bool is_key, std::int64_t head, std::int64_t at,
+                      const std::uint8_t* undecided) noexcept = 0;
+
+ protected:
+  ~gradient_rest() = default;
+};
+
+// first: the first tier that is to decide anything. Workspaces, of so many bytes for a block, are 64-byte aligned.
 struct attention_kernels {
-  // Bytes of workspace of a block.
   std::int64_t (*bytes)(const plan::attention_plan&) noexcept;
-  // first: the first tier that is to decide anything. The workspace is 64-byte aligned.
   void (*run)(const plan::attention_plan&, const attention_block&, tier first, void* workspace, attention_rest&,
               tally&) noexcept;
+  // A block of queries, or, where is_key, of keys of one head: first and count are theirs.
+  std::int64_t (*gradient_bytes)(const plan::attention_plan&) noexcept;
+  void (*run_gradients)(const plan::attention_plan&, const attention_block&, bool is_key, tier first, void* workspace,
+                        gradient_rest&, tally&) noexcept;
 };
 
 inline constexpr int attention_rows = 64;  // of a block, at most
+
+// attention_backward.cpp
+void prepare_gradients(const plan::attention_plan&, const setting&, dispatch::task&) noexcept;
 
 }  // namespace repdl::cpu

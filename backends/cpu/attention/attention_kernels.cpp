@@ -19,10 +19,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backends/cpu/attention/attention.hpp"
+#include "backends/cpu/attention/attention_blocks.hpp"
 #include "backends/cpu/core/formats.hpp"
 #include "backends/cpu/core/loaders.hpp"
-#include "backends/cpu/core/simd.hpp"
 #include "backends/cpu/core/walk.hpp"
 #include "librepdl/num/wide.hpp"
 #include "librepdl/ops/formats.hpp"
@@ -35,24 +34,14 @@ namespace {
 using std::int64_t;
 
 constexpr double u = 0x1p-53;
-constexpr int key_block = 64, chunk = 16;  // of a query, whose products are added up first
-constexpr int tile_rows = vector_bytes == 64 ? 8 : 4, tile_columns = 2 * lanes64;
+constexpr int key_block = block_columns;
 constexpr int wide_queries = 4;  // at a time, in double-doubles
 constexpr double step = 16;      // by which a score may exceed M
-static_assert(attention_rows % tile_rows == 0 && key_block % tile_columns == 0);
-
-int64_t padded(int64_t n) { return (n + tile_columns - 1) / tile_columns * tile_columns; }
 
 // The workspace, in numbers of binary64.
-struct layout {
-  int64_t q, keys, values, scores, sums, most, value_squares, norms, open, wide, total;
+struct layout : workspace_parts {
+  int64_t q, keys, values, scores, sums, most, value_squares, norms, open, wide;
   explicit layout(const plan::attention_plan& p) {
-    int64_t at = 0;
-    const auto take = [&](int64_t n) {
-      const int64_t begin = at;
-      at += (n + 7) / 8 * 8;
-      return begin;
-    };
     q = take(attention_rows * p.size);
     keys = take(key_block * p.size / 2);
     values = take(key_block * padded(p.value_size) / 2);
@@ -63,7 +52,6 @@ struct layout {
     norms = take(key_block);
     open = take((attention_rows * (p.value_size + 1) + 7) / 8);
     wide = take(wide_queries * p.value_size * static_cast<int64_t>(sizeof(num::wide_sum<f64v>) / 8));
-    total = at;
   }
 };
 
@@ -103,10 +91,10 @@ class block_of_queries {
       const int n = static_cast<int>(std::min<int64_t>(key_block, end - j));
       load_keys(j, n);
       load_values(j, n);
-      measure_values(n);
-      multiply_keys();
+      measure_values(values(), n, width_, most(), value_squares());
+      multiply_columns(q(), b_.count, p.size, keys(), scores());
       for (int r = 0; r < b_.count; ++r) weigh(r, j, n);
-      multiply_values(n);
+      add_weighted(scores(), b_.count, values(), n, width_, sums());
     }
     // What is left: in double-doubles, a few queries at a time, and then one by one.
     int left[attention_rows], count = 0, done = 0;
@@ -145,7 +133,7 @@ class block_of_queries {
     for (int r = 0; r < attention_rows; ++r) {
       double* const to = q() + r * p.size;
       if (r >= b_.count) {
-        if (r < (b_.count + tile_rows - 1) / tile_rows * tile_rows) std::fill_n(to, p.size, 0.0);
+        if (r < padded_rows(b_.count)) std::fill_n(to, p.size, 0.0);
         continue;
       }
       query_state& s = state_[r];
@@ -168,14 +156,7 @@ class block_of_queries {
   void load_keys(int64_t j, int n) {
     const T* const from = static_cast<const T*>(p.k) + base_[1] + b_.key_head * p.k_at.head + j * p.k_at.row;
     loader_of<T>{from, p.k_at.row, p.k_at.element}.template load<key_block>(0, n, 0, p.size, keys());
-    f64v square[key_block / lanes64] = {};
-    for (int64_t d = 0; d < p.size; ++d) {
-      for (int i = 0; i < key_block / lanes64; ++i) {
-        const f64v x = widen(load<f32h>(keys() + d * key_block + i * lanes64));
-        square[i] = fma_exact_product(x, x, square[i]);
-      }
-    }
-    for (int i = 0; i < key_block / lanes64; ++i) store(norms() + i * lanes64, square_root(square[i]));
+    measure_columns(keys(), p.size, norms());
   }
   void load_values(int64_t j, int n) {
     const T* const from = static_cast<const T*>(p.v) + base_[2] + b_.key_head * p.v_at.head + j * p.v_at.row;
@@ -185,71 +166,6 @@ class block_of_queries {
       for (int64_t e = p.value_size; e < width_; ++e) to[e] = 0;
     }
   }
-  void measure_values(int n) const {
-    for (int64_t e = 0; e < width_; e += lanes64) {
-      f64v greatest = load<f64v>(most() + e), squares = load<f64v>(value_squares() + e);
-      for (int i = 0; i < n; ++i) {
-        const f64v v = widen(load<f32h>(values() + i * width_ + e)), size = num::magnitude_of(v);
-        greatest = size <= greatest ? greatest : size;  // NaN stays: the comparison with it is false
-        squares = fma_exact_product(v, v, squares);
-      }
-      store(most() + e, greatest);
-      store(value_squares() + e, squares);
-    }
-  }
-
-  // scores = q keys, a chunk of each query at a time.
-  void multiply_keys() const {
-    for (int r = 0; r < b_.count; r += tile_rows) {
-      for (int j = 0; j < key_block; j += tile_columns) {
-        double* const to = scores() + r * key_block + j;
-        for (int64_t first = 0; first == 0 || first < p.size; first += chunk) {
-          f64v sum[tile_rows][2] = {};
-          const float* k = keys() + first * key_block + j;
-          const double* const a = q() + r * p.size + first;
-          const int64_t n = std::min<int64_t>(chunk, p.size - first);
-          for (int64_t d = 0; d < n; ++d, k += key_block) {
-            const auto k0 = widen(load<f32h>(k)), k1 = widen(load<f32h>(k + lanes64));
-            for (int i = 0; i < tile_rows; ++i) {
-              const auto x = broadcast<f64v>(a[i * p.size + d]);
-              sum[i][0] = fma_exact_product(x, k0, sum[i][0]);
-              sum[i][1] = fma_exact_product(x, k1, sum[i][1]);
-            }
-          }
-          for (int i = 0; i < tile_rows; ++i) {
-            double* const t = to + i * key_block;
-            store(t, first == 0 ? sum[i][0] : load<f64v>(t) + sum[i][0]);
-            store(t + lanes64, first == 0 ? sum[i][1] : load<f64v>(t + lanes64) + sum[i][1]);
-          }
-        }
-      }
-    }
-  }
-  // sums += weights values.
-  void multiply_values(int n) const {
-    for (int r = 0; r < b_.count; r += tile_rows) {
-      const int rows = std::min(tile_rows, b_.count - r);
-      for (int64_t e = 0; e < width_; e += tile_columns) {
-        f64v sum[tile_rows][2] = {};
-        const float* v = values() + e;
-        const double* const w = scores() + r * key_block;
-        for (int j = 0; j < n; ++j, v += width_) {
-          const auto v0 = widen(load<f32h>(v)), v1 = widen(load<f32h>(v + lanes64));
-          for (int i = 0; i < tile_rows; ++i) {
-            const auto x = broadcast<f64v>(w[i * key_block + j]);
-            sum[i][0] = num::math<f64v>::muladd(x, v0, sum[i][0]);
-            sum[i][1] = num::math<f64v>::muladd(x, v1, sum[i][1]);
-          }
-        }
-        for (int i = 0; i < rows; ++i) {
-          double* const to = sums() + (r + i) * width_ + e;
-          store(to, load<f64v>(to) + sum[i][0]);
-          store(to + lanes64, load<f64v>(to + lanes64) + sum[i][1]);
-        }
-      }
-    }
-  }
-
   // Scores become weights.
   void weigh(int r, int64_t j, int n) {
     query_state& s = state_[r];
@@ -279,8 +195,7 @@ class block_of_queries {
       return;
     }
     if (top > s.top + step) move(r, top);
-    const auto height = static_cast<double>(std::min<int64_t>(p.size, chunk) + (p.size + chunk - 1) / chunk + 3);
-    const f64v norm = broadcast<f64v>(height * u * num::magnitude_of(p.scale) * s.norm);
+    const f64v norm = broadcast<f64v>((chunk_height(p.size) + 3) * u * num::magnitude_of(p.scale) * s.norm);
     const f64v from = broadcast<f64v>(s.top), zero{};
     f64v sum{}, error{}, squares{}, errors{};
     for (int i = 0; i < key_block; i += lanes64) {
@@ -556,6 +471,6 @@ void run(const plan::attention_plan& p, const attention_block& b, tier first, vo
 
 }  // namespace
 
-extern const attention_kernels attention_table = {bytes, run};
+extern const attention_kernels attention_table = {bytes, run, gradient_bytes, run_gradients};
 
 }  // namespace repdl::cpu::REPDL_ISA

@@ -172,33 +172,6 @@ __global__ void __launch_bounds__(threads)
 
 // -------------------------------------------------------------------------------------------------------- what is left
 
-// Joins what the threads of a block have; every thread gets it.
-template <class V, class Join>
-__device__ V over_block(const V& mine, V* shared, const Join& join) {
-  shared[threadIdx.x] = mine;
-  __syncthreads();
-  for (unsigned by = threads / 2; by > 0; by /= 2) {
-    if (threadIdx.x < by) join(shared[threadIdx.x], shared[threadIdx.x + by]);
-    __syncthreads();
-  }
-  const V all = shared[0];
-  __syncthreads();
-  return all;
-}
-
-__device__ num::wide_sum<double> over_warp(num::wide_sum<double> s) {
-#pragma unroll 1
-  for (int by = 16; by > 0; by /= 2) {
-    num::wide_sum<double> other;
-    other.sum.hi = __shfl_xor_sync(full_warp, s.sum.hi, by);
-    other.sum.lo = __shfl_xor_sync(full_warp, s.sum.lo, by);
-    other.sum.error = __shfl_xor_sync(full_warp, s.sum.error, by);
-    other.error = __shfl_xor_sync(full_warp, s.error, by);
-    s.merge(other);
-  }
-  return s;
-}
-
 // A result after double-doubles.
 template <class T>
 struct late_result {
@@ -212,10 +185,6 @@ struct kinds_of_scores {
   double top;
 };
 
-// Of the lanes of a warp, all of which ask.
-struct any_lane {
-  __device__ bool operator()(bool x) const { return __any_sync(full_warp, x); }
-};
 template <class T>
 using exact_of_warp = num::query_exact<T, any_lane>;
 
@@ -495,6 +464,7 @@ class attention_work final : public planned {
 }  // namespace
 
 void prepare(const plan::attention_plan& p, const job& j, dispatch::task& t) {
+  if (p.op == ops::op_id::attention_backward) return prepare_gradients(p, j, t);
   ops::for_each_format<ops::NARROW>([&]<class T>() {
     if (dtype_of<T> == p.type) t.emplace<attention_work<T>>(p, j);
   });

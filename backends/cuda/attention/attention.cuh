@@ -69,6 +69,37 @@ struct query_at {
 // The last word of a query's bits: of lse, and of queries that attention_first computes after attention_tiles.
 inline constexpr std::uint32_t lse_bit = 1, first_bit = 2;
 
+// Joins what the threads of a block have; every thread gets it.
+template <class V, class Join>
+__device__ V over_block(const V& mine, V* shared, const Join& join) {
+  shared[threadIdx.x] = mine;
+  __syncthreads();
+  for (unsigned by = blockDim.x / 2; by > 0; by /= 2) {
+    if (threadIdx.x < by) join(shared[threadIdx.x], shared[threadIdx.x + by]);
+    __syncthreads();
+  }
+  const V all = shared[0];
+  __syncthreads();
+  return all;
+}
+
+__device__ inline num::wide_sum<double> over_warp(num::wide_sum<double> s) {
+#pragma unroll 1
+  for (int by = 16; by > 0; by /= 2) {
+    num::wide_sum<double> other;
+    other.sum.hi = __shfl_xor_sync(full_warp, s.sum.hi, by);
+    other.sum.lo = __shfl_xor_sync(full_warp, s.sum.lo, by);
+    other.sum.error = __shfl_xor_sync(full_warp, s.sum.error, by);
+    other.error = __shfl_xor_sync(full_warp, s.error, by);
+    s.merge(other);
+  }
+  return s;
+}
+// Of the lanes of a warp, all of which ask.
+struct any_lane {
+  __device__ bool operator()(bool x) const { return __any_sync(full_warp, x); }
+};
+
 __device__ inline double over_warp(double x) {
 #pragma unroll
   for (int by = 16; by > 0; by /= 2) x += __shfl_xor_sync(full_warp, x, by);
@@ -82,6 +113,9 @@ __device__ inline double greatest_of_warp(double x) {
   }
   return x;
 }
+
+// attention_backward.cu
+void prepare_gradients(const plan::attention_plan&, const job&, dispatch::task&);
 
 // attention_tiles.cu: whether a call is for it, and its launches; bits: of all queries.
 bool is_for_tiles(const plan::attention_plan&, const properties&);

@@ -5,7 +5,7 @@
 // A call without a context and without an output makes its result, a tensor in the memory of its operands' context (operand.hpp):
 //   y = exp(x); z = add(x, 2.5); s = sum(matmul(a, b)); exp(operand(ctx, view)).
 // What the operands do not determine, the type and shape of the result, is a parameter: conv2d_backward_x(g, w, x.spec()). Two
-// results are a pair. Errors besides: no_context, context_mismatch, out_of_memory, and prepared_result inside of prepare().
+// results are a pair, more an array. Errors besides: no_context, context_mismatch, out_of_memory, and prepared_result inside of prepare().
 // A call costs an allocation; loops that must not allocate write to memory that they have.
 //
 // Numbers are operands of elementwise functions, in both forms: each is rounded once to the format of the call (number_format).
@@ -16,6 +16,7 @@
 #pragma once
 
 // clang-format off
+#include <array>
 #include <utility>
 
 #include "librepdl/elementwise.hpp"
@@ -2777,6 +2778,11 @@ inline tensor attention(const operand& q, const operand& k, const operand& v, co
   detail::returning_call c("attention", {q, k, v, mask, slopes});
   attention(c.ctx, c.in[0], c.in[1], c.in[2], tensor_view{}, options, c.in[3], c.in[4], lse);
   return c.out.take();
+}
+inline std::array<tensor, 3> attention_backward(const operand& g, const operand& q, const operand& k, const operand& v, const operand& y, const operand& lse, const attention_options& options = {}, const operand& mask = {}, const operand& slopes = {}) {
+  detail::returning_call c("attention_backward", {g, q, k, v, y, lse, mask, slopes}, 3);
+  attention_backward(c.ctx, c.in[0], c.in[1], c.in[2], c.in[3], c.in[4], c.in[5], tensor_view{}, tensor_view{}, tensor_view{}, options, c.in[6], c.in[7]);
+  return {c.out.take(0), c.out.take(1), c.out.take(2)};
 }
 inline tensor softmax(const operand& x, const softmax_options& options = {}) {
   detail::returning_call c("softmax", {x});

@@ -114,7 +114,7 @@ class results {
  private:
   context& context_;
   std::size_t count_;
-  std::array<std::optional<tensor>, 2> made_;
+  std::array<std::optional<tensor>, 3> made_;
 };
 
 /// A result whose type and shape the caller says. Throws prepared_result.

@@ -201,6 +201,20 @@ void attention(context& ctx, const_tensor_view q, const_tensor_view k, const_ten
                const attention_options& options = {}, const_tensor_view mask = {}, const_tensor_view slopes = {},
                tensor_view lse = {});
 
+/// The gradients of sum g y, y and lse as attention gives them, in their formats: with P_ij = e^(a_ij - lse_i) and T_ij = g_i . v_j - g_i . y_i
+/// of keys j that are present beside queries i
+///     grad_q_i = scale sum_j P_ij T_ij k_j,   grad_k_j = scale sum_i P_ij T_ij q_i,   grad_v_j = sum_i P_ij g_i,
+/// sums of keys over the queries of all heads that go with theirs; each element is rounded once. Nothing of the size Lq x Lk is in memory.
+///
+/// g and y (.., H, Lq, E), lse (.., H, Lq) of f32, the others and the options as of attention; gradients have the shapes of q, k and v. A sum of
+/// no terms is +0. Errors: as attention.
+///
+/// Source: T. Dao et al., "FlashAttention: fast and memory-efficient exact attention with IO-awareness" (2022), algorithm 4.
+void attention_backward(context& ctx, const_tensor_view g, const_tensor_view q, const_tensor_view k,
+                        const_tensor_view v, const_tensor_view y, const_tensor_view lse, tensor_view grad_q,
+                        tensor_view grad_k, tensor_view grad_v, const attention_options& options = {},
+                        const_tensor_view mask = {}, const_tensor_view slopes = {});
+
 // ---- softmax and losses
 //
 // One rounding per output element, the whole formula inside it. An element -inf has weight 0; a row with NaN, +inf or

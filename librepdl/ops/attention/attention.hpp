@@ -134,6 +134,18 @@ REPDL_HD wide<double> exponential_of(const wide<double>& x) {
   return {e, e.hi * (0x1p-96 + x.error * (1 + 0x1p-9))};
 }
 
+// Of gradients: a, a product of numbers none of which is 0 unless `zero`: below 2^-900, where low parts underflow, no more is known of it than that.
+REPDL_HD void allow_underflow(wide<double>& a, bool zero) {
+  if (!zero && magnitude_of(a.value.hi) < 0x1p-900) a.error += 0x1p-890;
+}
+// scale a; an exact zero is +0.
+REPDL_HD void scale_result(wide<double>& a, double scale) {
+  const bool zero = (a.value.hi == 0 && a.error == 0) || scale == 0;
+  multiply_by_value(a, scale);
+  allow_underflow(a, zero);
+  a.value.hi += 0.0;
+}
+
 // e^(score - reference).
 REPDL_HD wide<double> weight_of(const wide<double>& score, double reference) {
   wide<double> gap = score;

@@ -24,14 +24,15 @@ REPDL_HD_CALL score_limbs score_bias(const attention_query<T>& query, std::int64
   const score_limbs along = multiply(slope, n, &inexact);
   return add(r, places < 0 ? negated(along) : along, &inexact);
 }
+// The score less `less`.
 template <class T>
-REPDL_HD_CALL ball<16> exact_score(const attention_query<T>& query, std::int64_t j) {
+REPDL_HD_CALL ball<16> exact_score(const attention_query<T>& query, std::int64_t j, double less = 0.0) {
   dot_accumulator sum;
   for (std::int64_t d = 0; d < query.size; ++d) sum.add_product(query.query_value(d), query.key_value(j, d));
   bool inexact = false;
   const score_limbs product = scaled_score(query, sum, &inexact);
   const double mask = query.is_added ? static_cast<double>(query.mask_value(j)) : 0.0;
-  const score_limbs r = add(product, score_bias(query, j - query.at, mask, 0.0), &inexact);
+  const score_limbs r = add(product, score_bias(query, j - query.at, mask, -less), &inexact);
   return {r, rounding_error(r, inexact)};
 }
 // Whether a_i = a_j: scale (q k_i - q k_j) and the difference of what is added to them, the sum of which is only truncated where one of both is too
@@ -102,6 +103,12 @@ struct neighbours {
     if (sign != 0) return sign < 0 ? low : high;
     if (is_zero()) return from_bits<T>(storage_of<T>{0});
     return (to_bits(low) & 1) == 0 ? low : high;
+  }
+  // The middle, exactly.
+  REPDL_HD score_limbs middle() const {
+    sum_accumulator sum;
+    take_from(sum);
+    return negated(scaled(limbs_of_sum<16>(sum), -1));
   }
   // sum -= low + high, twice the middle.
   REPDL_HD void take_from(sum_accumulator& sum) const {

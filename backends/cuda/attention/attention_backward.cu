@@ -1,0 +1,228 @@
+// Gradients of attention (librepdl/ops/attention/attention_backward.hpp): gradient_settle, a block a row: double-doubles, the threads sharing the columns, a
+// warp a result; then exactly, a thread a result.
+#include "backends/cuda/attention/attention.cuh"
+#include "librepdl/ops/attention/attention_backward.hpp"
+#include "librepdl/ops/formats.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr int threads = 128;
+constexpr int warps = threads / 32;
+
+template <class T>
+struct gradient_geometry {
+  num::attention_operands<T> of;  // of the first batch
+  T *grad_q, *grad_k, *grad_v;
+  std::int64_t batches, heads, key_heads;
+  num::attention_steps grad_q_at, grad_k_at, grad_v_at;
+  strided_axes<10> batch;  // of q, k, v, g, y, mask, lse, grad_q, grad_k, grad_v
+
+  __host__ __device__ std::int64_t query_rows() const { return batches * heads * of.queries; }
+  __host__ __device__ std::int64_t rows() const { return query_rows() + batches * key_heads * of.keys; }
+};
+
+// A row, and where its results go: of grad_q or grad_k, and of grad_v.
+template <class T>
+struct row_at {
+  num::gradient_row<T> row;
+  T *first, *second;
+  std::int64_t first_step, second_step;
+
+  __device__ row_at(const gradient_geometry<T>& g, std::int64_t n) {
+    const std::int64_t of_queries = g.query_rows();
+    row.of = g.of;
+    row.is_key = n >= of_queries;
+    const std::int64_t i = row.is_key ? n - of_queries : n, length = row.is_key ? g.of.keys : g.of.queries,
+                       heads = row.is_key ? g.key_heads : g.heads;
+    row.at = i % length;
+    row.head = i / length % heads;
+    std::int64_t at[10];
+    g.batch.locate(i / length / heads, at);
+    row.of.q += at[0];
+    row.of.k += at[1];
+    row.of.v += at[2];
+    row.of.g += at[3];
+    row.of.y += at[4];
+    if (row.of.mask != nullptr)
+      row.of.mask = static_cast<const char*>(row.of.mask) + at[5] * (row.of.is_added ? static_cast<int>(sizeof(T)) : 1);
+    row.of.lse += at[6];
+    if (row.is_key) {
+      first = g.grad_k + at[8] + row.head * g.grad_k_at.head + row.at * g.grad_k_at.row;
+      second = g.grad_v + at[9] + row.head * g.grad_v_at.head + row.at * g.grad_v_at.row;
+      first_step = g.grad_k_at.element;
+      second_step = g.grad_v_at.element;
+    } else {
+      first = second = g.grad_q + at[7] + row.head * g.grad_q_at.head + row.at * g.grad_q_at.row;
+      first_step = second_step = g.grad_q_at.element;
+    }
+  }
+  __device__ T& result(std::int64_t e) const {
+    return row.has_factor(e) ? first[e * first_step] : second[(e - row.of.size) * second_step];
+  }
+};
+
+template <class T>
+struct late_gradient {
+  T value;
+  tier by;
+  bool decided;
+};
+template <class T>
+using exact_of_warp = num::row_exact<T, any_lane>;
+
+// A result that double-doubles left, exactly; called by all lanes.
+template <class T>
+__device__ __noinline__ void decide_exactly(const exact_of_warp<T>& exact, std::int64_t e, int last_tier_bits,
+                                            late_gradient<T>& r) {
+  const bool asks = !r.decided;
+  const num::decided_value<T> c = exact.decide(e, last_tier_bits, asks);
+  r.value = asks ? c.value : r.value;
+  r.decided = asks ? c.decided : r.decided;
+  r.by = asks ? tier::exact : r.by;
+}
+
+// Result e of a row, by a warp.
+template <class T>
+__device__ late_gradient<T> wide_gradient(const num::gradient_row<T>& row, const num::late_column* columns,
+                                          std::int64_t e, bool by_double_double) {
+  const int lane = lane_of_thread();
+  const std::int64_t count = row.columns();
+  num::special_terms odd;
+  num::wide_sum<double> sum;
+  for (std::int64_t i = 0; i < count; i += 32) {
+    const bool is_there = i + lane < count;
+    const std::int64_t n = is_there ? i + lane : 0;
+    num::late_column c = columns[n];
+    if (!is_there) c.kind = num::column_kind::absent;
+    odd.add(num::odd_part(row, c, n, e, any_lane{}));
+    if (!c.has_weight()) continue;
+    const num::wide<double> part = num::wide_part(row, c, n, e);
+    sum.add(part.value, part.error);
+  }
+  odd.nan = __any_sync(full_warp, odd.nan);
+  odd.positive = __any_sync(full_warp, odd.positive);
+  odd.negative = __any_sync(full_warp, odd.negative);
+  if (odd.any()) return {num::odd_result(row, odd, e), tier::proved, true};
+  num::wide<double> r = over_warp(sum).total(count + 32);
+  if (row.has_factor(e)) num::scale_result(r, row.of.scale);
+  const num::decided_value<T> c = num::round_number<T>(r);
+  return {c.value, tier::double_double, by_double_double && c.decided};
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads)
+    gradient_settle(const __grid_constant__ gradient_geometry<T> g, bool by_double_double, int last_tier_bits,
+                    num::late_column* all_columns, std::int64_t most_columns, counter* counters) {
+  __shared__ late_gradient<T> results[threads];
+  const int lane = lane_of_thread(), warp = static_cast<int>(threadIdx.x / 32);
+  num::late_column* const columns = all_columns + static_cast<std::int64_t>(blockIdx.x) * most_columns;
+  std::int64_t by[4] = {}, undecided = 0;
+  for (std::int64_t n = blockIdx.x; n < g.rows(); n += gridDim.x) {
+    const row_at<T> at(g, n);
+    const std::int64_t count = at.row.columns();
+    for (std::int64_t i = threadIdx.x; i < count; i += threads) columns[i] = num::column_of(at.row.pair(i));
+    exact_of_warp<T> exact{at.row, columns};
+    __syncthreads();
+    for (std::int64_t first = 0; first < at.row.results(); first += threads) {
+      for (int c = warp; c < threads; c += warps) {
+        late_gradient<T> r{T{}, tier::proved, true};
+        if (first + c < at.row.results()) r = wide_gradient(at.row, columns, first + c, by_double_double);
+        if (lane == 0) results[c] = r;
+      }
+      __syncthreads();
+      late_gradient<T> r = results[threadIdx.x];
+      const std::int64_t e = first + threadIdx.x;
+      const bool is_mine = e < at.row.results();
+      if (__syncthreads_or(r.decided ? 0 : 1)) {
+        if (!exact.has_groups) {
+          for (std::int64_t i = 0; i < count; i += threads) exact.find_group(i + threadIdx.x);
+          __syncthreads();
+          exact.find_one();
+        }
+        decide_exactly(exact, is_mine ? e : 0, last_tier_bits, r);
+        __syncwarp();
+      }
+      if (is_mine) {
+        at.result(e) = r.value;
+        by[0] += r.decided && r.by == tier::proved ? 1 : 0;
+        by[2] += r.decided && r.by == tier::double_double ? 1 : 0;
+        by[3] += r.decided && r.by == tier::exact ? 1 : 0;
+        undecided += r.decided ? 0 : 1;
+      }
+      __syncthreads();
+    }
+  }
+  count_elements(counters, tier::proved, by[0]);
+  count_elements(counters, tier::double_double, by[2]);
+  count_elements(counters, tier::exact, by[3]);
+  if (undecided != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(undecided));
+}
+
+template <class T>
+class gradient_work final : public planned {
+ public:
+  gradient_work(const plan::attention_plan& p, const job& given) : planned(given) {
+    num::attention_operands<T>& of = g_.of;
+    of.q = static_cast<const T*>(p.q);
+    of.k = static_cast<const T*>(p.k);
+    of.v = static_cast<const T*>(p.v);
+    of.g = static_cast<const T*>(p.g);
+    of.y = static_cast<const T*>(p.y);
+    of.mask = p.mask;
+    of.lse = p.given_lse;
+    of.slopes = p.slopes;
+    of.group = p.heads / p.key_heads;
+    of.queries = p.queries;
+    of.keys = p.keys;
+    of.size = p.size;
+    of.value_size = p.value_size;
+    of.slope_step = p.slope_step;
+    of.offset = p.offset;
+    of.before = p.before;
+    of.after = p.after;
+    of.scale = p.scale;
+    of.is_added = p.is_added;
+    g_.grad_q = static_cast<T*>(p.grad_q);
+    g_.grad_k = static_cast<T*>(p.grad_k);
+    g_.grad_v = static_cast<T*>(p.grad_v);
+    g_.batches = p.batches;
+    g_.heads = p.heads;
+    g_.key_heads = p.key_heads;
+    g_.batch.set_shape(p.batch_rank, p.batch_shape);
+    const plan::attention_place* const from[] = {&p.q_at,    &p.k_at,         &p.v_at,      &p.g_at,      &p.y_at,
+                                                 &p.mask_at, &p.given_lse_at, &p.grad_q_at, &p.grad_k_at, &p.grad_v_at};
+    num::attention_steps* const to[] = {&of.q_at,    &of.k_at,   &of.v_at,      &of.g_at,      &of.y_at,
+                                        &of.mask_at, &of.lse_at, &g_.grad_q_at, &g_.grad_k_at, &g_.grad_v_at};
+    for (int i = 0; i < 10; ++i) {
+      g_.batch.set_stride(i, from[i]->batch);
+      *to[i] = {from[i]->head, from[i]->row, from[i]->element};
+    }
+    // Columns of a block are in memory: as many blocks as 256 MiB hold.
+    constexpr std::int64_t most = std::int64_t{256} << 20;
+    columns_count_ = std::max<std::int64_t>({p.keys, of.group * p.queries, 1});
+    blocks_ = std::clamp<std::int64_t>(most / (columns_count_ * static_cast<std::int64_t>(sizeof(num::late_column))), 1,
+                                       grid_for(j.device, g_.rows(), 4));
+    space.take(columns_, blocks_, columns_count_);
+  }
+
+ private:
+  void enqueue() override {
+    launch_kernel<gradient_settle<T>>(j, blocks_, threads, 0, g_, j.first_tier <= tier::double_double, j.last_tier_bits,
+                                      columns_, columns_count_, j.counters);
+  }
+
+  gradient_geometry<T> g_{};
+  std::int64_t blocks_, columns_count_;
+  num::late_column* columns_ = nullptr;
+};
+
+}  // namespace
+
+void prepare_gradients(const plan::attention_plan& p, const job& j, dispatch::task& t) {
+  ops::for_each_format<ops::NARROW>([&]<class T>() {
+    if (dtype_of<T> == p.type) t.emplace<gradient_work<T>>(p, j);
+  });
+}
+
+}  // namespace repdl::cuda
