@@ -82,8 +82,9 @@ def call(library, row, arrays, attributes, type):
     function = getattr(librepdl, row["name"])
     inputs = len(row["inputs"])
     if len(row["outputs"]) > 1:
-        options |= {p: True for p in inspect.signature(function).parameters if p in ("statistics", "lse")}
-        return function(**dict(zip([i["name"] for i in row["inputs"]], arrays)), **options)
+        given = dict(zip([i["name"] for i in row["inputs"]], arrays))
+        options |= {p: True for p in inspect.signature(function).parameters if p in ("statistics", "lse") and p not in given}
+        return function(**given, **options)
     if all(p.kind is not inspect.Parameter.POSITIONAL_ONLY for p in inspect.signature(function).parameters.values()):
         return [function(**dict(zip([i["name"] for i in row["inputs"]], arrays)), **options)]
     return [function(*arrays[:inputs], **options)]
