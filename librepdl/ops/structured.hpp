@@ -12,8 +12,8 @@ namespace repdl::ops {
 /// What shape an operand of a forward operation has: `x`, that of the first operand; `rows`, x's without the axes of the call, one
 /// number for each row; `along`, x's along those axes, as weights have; or its own.
 enum class extent { x, rows, along, own };
-/// What its numbers are, where not any will do: else every result would be NaN, or an error.
-enum class domain { any, probabilities, weights, logarithms, indices, exponents };
+/// What its numbers are, where not any will do: else every result would be NaN, or an error, or, of scores, nothing a GPU decides soon.
+enum class domain { any, probabilities, weights, logarithms, indices, exponents, scores };
 struct operand {
   std::string_view name;
   dtype_set types;
@@ -660,13 +660,13 @@ struct attention_backward : operation<op_id::attention_backward> {
       "grad_k_j = scale * sum over i of P_ij * T_ij * q_i, grad_v_j = sum over i of P_ij * g_i";
   using attrs = attention_options;
   static constexpr operand in[] = {{"g", NARROW},
-                                   {"q", NARROW, false, extent::own},
-                                   {"k", NARROW, false, extent::own},
+                                   of(domain::scores, {"q", NARROW, false, extent::own}),
+                                   of(domain::scores, {"k", NARROW, false, extent::own}),
                                    {"v", NARROW, false, extent::own},
                                    {"y", NARROW},
-                                   {"lse", F32, false, extent::own},
-                                   {"mask", BOOL | NARROW, true, extent::own},
-                                   {"slopes", F32, true, extent::own}};
+                                   of(domain::scores, {"lse", F32, false, extent::own}),
+                                   of(domain::scores, {"mask", BOOL | NARROW, true, extent::own}),
+                                   of(domain::scores, {"slopes", F32, true, extent::own})};
   static constexpr operand out[] = {{"grad_q", NARROW}, {"grad_k", NARROW}, {"grad_v", NARROW}};
 };
 

@@ -1165,6 +1165,8 @@ void fill(std::vector<std::byte>& memory, const placed& p, op_id op, std::size_t
     if (domain == ops::domain::indices) bits = random % 7;  // below 9 in every call
     if (domain == ops::domain::exponents) bits = (random >> 40) % 8 == 0 ? random : random % 601 - 300;
     if (domain == ops::domain::weights) bits = (bits & ~sign) | (i == 0 ? 1 : 0);  // the first not 0
+    if (domain == ops::domain::scores && p.spec.type == dtype::f32)                // exponents of -12 to 3
+      bits = (bits & 0x807fffff) | (115 + (random >> 56 & 15)) << 23;
     // Of -inf the weight is 0, not a small one.
     if (domain == ops::domain::logarithms && (random >> 40) % 8 == 0) {
       bits = sign | (f.largest + 1);

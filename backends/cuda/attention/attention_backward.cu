@@ -1,7 +1,8 @@
-// Gradients of attention (librepdl/ops/attention/attention_backward.hpp): gradient_settle, a block a row: double-doubles, the threads sharing the columns, a
-// warp a result; then exactly, a thread a result.
-#include "backends/cuda/attention/attention.cuh"
-#include "librepdl/ops/attention/attention_backward.hpp"
+// Gradients of attention (librepdl/ops/attention/attention_backward.hpp):
+//   gradient_tiles     what it can (gradient_tiles.cu); a bit for each result that is left undecided
+//   gradient_settle    a block a row that has such bits, or any row where there are no tiles: double-doubles, the threads sharing the columns, a warp a
+//                      result; then exactly, a thread a result
+#include "backends/cuda/attention/attention_backward.cuh"
 #include "librepdl/ops/formats.hpp"
 
 namespace repdl::cuda {
@@ -9,18 +10,6 @@ namespace {
 
 constexpr int threads = 128;
 constexpr int warps = threads / 32;
-
-template <class T>
-struct gradient_geometry {
-  num::attention_operands<T> of;  // of the first batch
-  T *grad_q, *grad_k, *grad_v;
-  std::int64_t batches, heads, key_heads;
-  num::attention_steps grad_q_at, grad_k_at, grad_v_at;
-  strided_axes<10> batch;  // of q, k, v, g, y, mask, lse, grad_q, grad_k, grad_v
-
-  __host__ __device__ std::int64_t query_rows() const { return batches * heads * of.queries; }
-  __host__ __device__ std::int64_t rows() const { return query_rows() + batches * key_heads * of.keys; }
-};
 
 // A row, and where its results go: of grad_q or grad_k, and of grad_v.
 template <class T>
@@ -31,7 +20,6 @@ struct row_at {
 
   __device__ row_at(const gradient_geometry<T>& g, std::int64_t n) {
     const std::int64_t of_queries = g.query_rows();
-    row.of = g.of;
     row.is_key = n >= of_queries;
     const std::int64_t i = row.is_key ? n - of_queries : n, length = row.is_key ? g.of.keys : g.of.queries,
                        heads = row.is_key ? g.key_heads : g.heads;
@@ -39,14 +27,35 @@ struct row_at {
     row.head = i / length % heads;
     std::int64_t at[10];
     g.batch.locate(i / length / heads, at);
-    row.of.q += at[0];
-    row.of.k += at[1];
-    row.of.v += at[2];
-    row.of.g += at[3];
-    row.of.y += at[4];
-    if (row.of.mask != nullptr)
-      row.of.mask = static_cast<const char*>(row.of.mask) + at[5] * (row.of.is_added ? static_cast<int>(sizeof(T)) : 1);
-    row.of.lse += at[6];
+    // One by one: a copy of all is a loop that indexes the parameters (docs/nvcc-parameter-loop.md).
+    num::attention_operands<T>& of = row.of;
+    of.q = g.of.q + at[0];
+    of.k = g.of.k + at[1];
+    of.v = g.of.v + at[2];
+    of.g = g.of.g + at[3];
+    of.y = g.of.y + at[4];
+    of.is_added = g.of.is_added;
+    const std::int64_t mask = at[5] * (of.is_added ? static_cast<int>(sizeof(T)) : 1);
+    of.mask = g.of.mask == nullptr ? nullptr : static_cast<const char*>(g.of.mask) + mask;
+    of.lse = g.of.lse + at[6];
+    of.slopes = g.of.slopes;
+    of.q_at = g.of.q_at;
+    of.k_at = g.of.k_at;
+    of.v_at = g.of.v_at;
+    of.g_at = g.of.g_at;
+    of.y_at = g.of.y_at;
+    of.mask_at = g.of.mask_at;
+    of.lse_at = g.of.lse_at;
+    of.group = g.of.group;
+    of.queries = g.of.queries;
+    of.keys = g.of.keys;
+    of.size = g.of.size;
+    of.value_size = g.of.value_size;
+    of.slope_step = g.of.slope_step;
+    of.offset = g.of.offset;
+    of.before = g.of.before;
+    of.after = g.of.after;
+    of.scale = g.of.scale;
     if (row.is_key) {
       first = g.grad_k + at[8] + row.head * g.grad_k_at.head + row.at * g.grad_k_at.row;
       second = g.grad_v + at[9] + row.head * g.grad_v_at.head + row.at * g.grad_v_at.row;
@@ -112,14 +121,23 @@ __device__ late_gradient<T> wide_gradient(const num::gradient_row<T>& row, const
 
 template <class T>
 __global__ void __launch_bounds__(threads)
-    gradient_settle(const __grid_constant__ gradient_geometry<T> g, bool by_double_double, int last_tier_bits,
-                    num::late_column* all_columns, std::int64_t most_columns, counter* counters) {
+    gradient_settle(const __grid_constant__ gradient_geometry<T> g, bool has_bits, const gradient_bits bits,
+                    bool by_double_double, int last_tier_bits, num::late_column* all_columns, std::int64_t most_columns,
+                    counter* counters) {
   __shared__ late_gradient<T> results[threads];
   const int lane = lane_of_thread(), warp = static_cast<int>(threadIdx.x / 32);
   num::late_column* const columns = all_columns + static_cast<std::int64_t>(blockIdx.x) * most_columns;
   std::int64_t by[4] = {}, undecided = 0;
   for (std::int64_t n = blockIdx.x; n < g.rows(); n += gridDim.x) {
+    if (has_bits) {
+      bool any = false;
+      for (std::int64_t i = threadIdx.x; i < bits.all; i += threads) any = any || bits.words[n * bits.all + i] != 0;
+      if (!__syncthreads_or(any ? 1 : 0)) continue;
+    }
     const row_at<T> at(g, n);
+    const auto is_open = [&](std::int64_t e) {
+      return e < at.row.results() && (!has_bits || bits.is_open(n, e, at.row.of.size));
+    };
     const std::int64_t count = at.row.columns();
     for (std::int64_t i = threadIdx.x; i < count; i += threads) columns[i] = num::column_of(at.row.pair(i));
     exact_of_warp<T> exact{at.row, columns};
@@ -127,13 +145,13 @@ __global__ void __launch_bounds__(threads)
     for (std::int64_t first = 0; first < at.row.results(); first += threads) {
       for (int c = warp; c < threads; c += warps) {
         late_gradient<T> r{T{}, tier::proved, true};
-        if (first + c < at.row.results()) r = wide_gradient(at.row, columns, first + c, by_double_double);
+        if (is_open(first + c)) r = wide_gradient(at.row, columns, first + c, by_double_double);
         if (lane == 0) results[c] = r;
       }
       __syncthreads();
       late_gradient<T> r = results[threadIdx.x];
       const std::int64_t e = first + threadIdx.x;
-      const bool is_mine = e < at.row.results();
+      const bool is_mine = is_open(e);
       if (__syncthreads_or(r.decided ? 0 : 1)) {
         if (!exact.has_groups) {
           for (std::int64_t i = 0; i < count; i += threads) exact.find_group(i + threadIdx.x);
@@ -203,18 +221,29 @@ class gradient_work final : public planned {
     columns_count_ = std::max<std::int64_t>({p.keys, of.group * p.queries, 1});
     blocks_ = std::clamp<std::int64_t>(most / (columns_count_ * static_cast<std::int64_t>(sizeof(num::late_column))), 1,
                                        grid_for(j.device, g_.rows(), 4));
+    by_tiles_ = is_for_gradient_tiles(p, j.device);
+    bits_.first = ceil_div(p.size, 32);
+    bits_.all = bits_.first + ceil_div(p.value_size, 32);
     space.take(columns_, blocks_, columns_count_);
+    space.take(sums_, by_tiles_ ? sums_of_gradient_tiles(p) : 0);
+    space.take(statistics_, by_tiles_ ? statistics_of_gradient_tiles(p) : 0);
+    space.take(bits_.words, by_tiles_ ? g_.rows() : 0, bits_.all);
   }
 
  private:
   void enqueue() override {
-    launch_kernel<gradient_settle<T>>(j, blocks_, threads, 0, g_, j.first_tier <= tier::double_double, j.last_tier_bits,
-                                      columns_, columns_count_, j.counters);
+    if (by_tiles_) enqueue_gradient_tiles(g_, j.first_tier <= tier::binary64, sums_, statistics_, bits_, j);
+    launch_kernel<gradient_settle<T>>(j, blocks_, threads, 0, g_, by_tiles_, bits_, j.first_tier <= tier::double_double,
+                                      j.last_tier_bits, columns_, columns_count_, j.counters);
   }
 
   gradient_geometry<T> g_{};
   std::int64_t blocks_, columns_count_;
+  bool by_tiles_;
   num::late_column* columns_ = nullptr;
+  double* sums_ = nullptr;
+  float* statistics_ = nullptr;
+  gradient_bits bits_{};
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 // (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((2 D + 1) B + 6 + B + 64 + tiles + 16) u.
 // ln l: l = 2^k m, k ln2 + ln m within 4 u (|k| + 1).
 #include "backends/cuda/attention/attention.cuh"
-#include "backends/cuda/core/async_copy.cuh"
+#include "backends/cuda/attention/staged_tile.cuh"
 #include "backends/cuda/product/mma.cuh"
 #include "librepdl/ops/formats.hpp"
 #include "librepdl/ops/rows/exponentials.hpp"
@@ -24,7 +24,6 @@ namespace {
 
 constexpr double u = unit_roundoff;
 constexpr int tile_keys = 32;
-constexpr int most_size = 128;
 constexpr int maxima_threads = 128, chunk_keys = 128;  // of attention_maxima
 constexpr int numbers_of_chunk = 1 + 2 * most_size;
 constexpr double most_score = 300;
@@ -116,28 +115,6 @@ struct lane_query {
   double bound, sum = 0, squares = 0;
 };
 
-// A tile of keys or values as it is in memory, with room behind each row so that no two lanes' words are in one bank.
-template <class T, int Size, int Threads, int Keys = tile_keys>
-struct staged_tile {
-  static constexpr int bytes = Size * sizeof(T) + 16;
-  alignas(16) unsigned char rows[Keys][bytes];
-
-  // By `Threads` threads, of which this is number `thread`.
-  __device__ void copy(int thread, const T* from, std::int64_t row, std::int64_t count, std::int64_t size) {
-    constexpr int parts = Size * sizeof(T) / 16, each = 16 / sizeof(T);
-#pragma unroll
-    for (int i = thread; i < Keys * parts; i += Threads) {
-      const int r = i / parts, part = i % parts;
-      const bool present = r < count && part * each < size;
-      copy_async<16>(reinterpret_cast<float*>(rows[r] + part * 16),
-                     reinterpret_cast<const float*>(present ? from + r * row + part * each : from), present);
-    }
-  }
-  __device__ double at(int r, int c) const {
-    return static_cast<double>(num::widen_to_float(reinterpret_cast<const T*>(rows[r])[c]));
-  }
-};
-
 // What a query's results are certified with: `spread` is sqrt(sum w_j^2) / l, `relative` (error / l + c u) of the bounds above.
 struct query_sums {
   double sum, spread, relative;
@@ -174,7 +151,7 @@ struct tiling {
   struct memory {
     double2 keys[steps][4][32], values[steps][4][32];
     float4 queries[keeps_queries ? 1 : steps][threads];
-    staged_tile<T, Size, threads> raw_keys, raw_values;
+    staged_tile<T, Size, threads, tile_keys> raw_keys, raw_values;
     float most[Size], norms[Size];
     float norm;
     long long begin, end;
@@ -603,17 +580,6 @@ __global__ void __launch_bounds__(maxima_threads)
 
 std::int64_t chunks_of(std::int64_t keys) { return std::max<std::int64_t>(ceil_div(keys, chunk_keys), 1); }
 
-// Rows that packs of 16 bytes can be copied from.
-template <class... Strides>
-bool is_packed(std::size_t bytes, const void* data, const Strides&... strides) {
-  const auto fits = [&](std::int64_t n) { return n * static_cast<std::int64_t>(bytes) % 16 == 0; };
-  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && (fits(strides) && ...);
-}
-
-// What a block may have that uses no other shared memory.
-std::int64_t largest_memory(const properties& d) {
-  return d.capability >= 90 && d.capability < 120 ? 227 << 10 : shared_limit(d);
-}
 std::int64_t memory_of(const plan::attention_plan& p) {
   std::int64_t bytes = 0;
   ops::for_each_format<ops::NARROW>([&]<class T>() {
@@ -627,15 +593,9 @@ std::int64_t memory_of(const plan::attention_plan& p) {
 }  // namespace
 
 bool is_for_tiles(const plan::attention_plan& p, const properties& d) {
-  const std::size_t bytes = size_of(p.type);
-  const auto is_whole = [&](const void* data, const plan::attention_place& at, std::int64_t size) {
-    bool all = at.element == 1 && is_packed(bytes, data, at.head, at.row, size);
-    for (int i = 0; i < p.batch_rank; ++i) all = all && is_packed(bytes, data, at.batch[static_cast<std::size_t>(i)]);
-    return all;
-  };
   return d.capability >= 80 && !d.choice.wide && p.mask == nullptr && p.slopes == nullptr && p.keys > 0 && p.size > 0 &&
          p.value_size > 0 && p.size <= most_size && p.value_size <= most_size && memory_of(p) <= largest_memory(d) &&
-         is_whole(p.k, p.k_at, p.size) && is_whole(p.v, p.v_at, p.value_size);
+         is_packed(p, p.k, p.k_at, p.size) && is_packed(p, p.v, p.v_at, p.value_size);
 }
 std::int64_t statistics_of_tiles(const plan::attention_plan& p) {
   return p.batches * p.key_heads * chunks_of(p.keys) * numbers_of_chunk;
