@@ -7,11 +7,11 @@
 // maxima, of N_j and of |v_je| for each e, and the norms of v_je, are found before (attention_maxima).
 //
 // Bounds, u = 2^-53, with two u for an addition of the matrix instruction (mma.cuh, D1), whose products are exact:
-//   a_j                 (2 D + 1) u B; e^a_j within (6 + |a_j|) u, its argument's rounding included
+//   a_j                 (32 + D / 16 + 1) u B, by sums of 16 products (Cauchy and Schwarz); e^a_j within (6 + |a_j|) u, its argument's rounding included
 //   o_e                 32 keys by the instruction, and sums of tiles: (64 + tiles) u sum w_j |v_je|
 //   l                   8 keys a lane and tile, sums of tiles, two of lanes: (11 + tiles) u l
 // and results as in attention_kernels.cpp of the CPU, with V_e the greatest |v_je| of all keys and N_e their norm: within
-// (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((2 D + 1) B + 6 + B + 64 + tiles + 16) u.
+// (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((33 + D / 16) B + 6 + B + 64 + tiles + 16) u.
 // ln l: l = 2^k m, k ln2 + ln m within 4 u (|k| + 1).
 #include "backends/cuda/attention/attention.cuh"
 #include "backends/cuda/attention/staged_tile.cuh"
@@ -121,7 +121,7 @@ struct query_sums {
 
   __device__ query_sums(double l, double squares, double bound, std::int64_t size, double additions, bool by_first)
       : sum(l), spread(sqrt(squares) / l * (1 + 0x1p-20)) {
-    const double score = static_cast<double>(2 * size + 1) * bound + 6 + bound;
+    const double score = (33 + static_cast<double>((size + 15) / 16)) * bound + 6 + bound;
     relative = by_first ? (score + (64 + additions + 16)) * u * (1 + 0x1p-20) : num::infinity;
   }
   template <class T>
@@ -269,20 +269,25 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
 
     double w[4][4] = {};
 #pragma unroll
-    for (int s = 0; s < steps; ++s) {
-      double a[4];
-      if constexpr (cut::keeps_queries) {
+    for (int chain = 0; chain < steps; chain += steps_of_chain) {
+      double part[4][4] = {};
 #pragma unroll
-        for (int x = 0; x < 4; ++x) a[x] = q[s][x];
-      } else {
-        const float4 x = m.queries[s][tid];
-        a[0] = x.x, a[1] = x.y, a[2] = x.z, a[3] = x.w;
-      }
+      for (int s = chain; s < chain + steps_of_chain; ++s) {
+        double a[4];
+        if constexpr (cut::keeps_queries) {
 #pragma unroll
-      for (int eight = 0; eight < 4; ++eight) {
-        const double2 b = m.keys[s][eight][lane];
-        multiply_add<2>(w[eight], a, {b.x, b.y});
+          for (int x = 0; x < 4; ++x) a[x] = q[s][x];
+        } else {
+          const float4 x = m.queries[s][tid];
+          a[0] = x.x, a[1] = x.y, a[2] = x.z, a[3] = x.w;
+        }
+#pragma unroll
+        for (int eight = 0; eight < 4; ++eight) {
+          const double2 b = m.keys[s][eight][lane];
+          multiply_add<2>(part[eight], a, {b.x, b.y});
+        }
       }
+      add_to(w, part);
     }
     const bool is_whole = all_first <= j0 && j0 + tile_keys <= all_last;
     double sum[2] = {}, squares[2] = {};
@@ -457,12 +462,18 @@ __global__ void __launch_bounds__(splitting<T, Size>::threads)
     __syncwarp();
     double w[eights][4] = {};
 #pragma unroll
-    for (int s = 0; s < steps; ++s) {
+    for (int chain = 0; chain < steps; chain += steps_of_chain) {
+      double part[eights][4] = {};
 #pragma unroll
-      for (int eight = 0; eight < eights; ++eight) {
-        const auto& from = mine.keys[stage];
-        multiply_add<2>(w[eight], q[s], {from.at(8 * eight + row, 8 * s + t), from.at(8 * eight + row, 8 * s + 4 + t)});
+      for (int s = chain; s < chain + steps_of_chain; ++s) {
+#pragma unroll
+        for (int eight = 0; eight < eights; ++eight) {
+          const auto& from = mine.keys[stage];
+          multiply_add<2>(part[eight], q[s],
+                          {from.at(8 * eight + row, 8 * s + t), from.at(8 * eight + row, 8 * s + 4 + t)});
+        }
       }
+      add_to(w, part);
     }
 #pragma unroll
     for (int eight = 0; eight < eights; ++eight) {

@@ -8,8 +8,9 @@
 //
 // Of a row with B = |scale| N max N_c and L = |lse|, or the greatest one of its columns: all |b_c| are at most B + L, and where that is not below 300
 // the row is left to gradient_settle. Bounds, u = 2^-53, with two u for an addition of the matrix instruction (mma.cuh, D1), whose products are exact:
-//   b_c                 (2 D_q + 1) u B + u |b_c|; w_c = e^b_c within eps = ((2 D_q + 1) B + 6 + B + L) u of itself
-//   t_c                 error_t = 2 E u N_g N_v (the greatest of the columns') + error_D, and u |t_c|
+//   b_c                 (32 + D_q / 16) u B + u |b_c|, by sums of 16 products (Cauchy and Schwarz); w_c = e^b_c within
+//                       eps = ((33 + D_q / 16) B + 6 + B + L) u of itself
+//   t_c                 error_t = (32 + E / 16) u N_g N_v (the greatest of the columns') + error_D, and u |t_c|
 //   sum s_c x_c, s_c = w_c t_c:   16 columns by the instruction, and sums of tiles: c = (32 + tiles + 16) u
 // so that with V the greatest |x_c| and N_x the norm of all x_c the result is within
 //   min(V ((eps + 2 u + c) sum |s| + error_t sum w), N_x ((eps + 2 u + c) sqrt(sum s^2) + error_t sqrt(sum w^2))) |scale|,
@@ -221,6 +222,9 @@ struct lane_row {
   double weights = 0, weight_squares = 0, products = 0, product_squares = 0;
 };
 
+// The roundings on the way of a term of a score or a factor, in halves of those of the instruction.
+__device__ double height(std::int64_t size) { return 32 + static_cast<double>((size + 15) / 16); }
+
 // Whether sums are decided, each by the two bounds beside its column's greatest magnitude and norm.
 struct row_bounds {
   double by_most, by_norm, factor;
@@ -249,13 +253,18 @@ __device__ void multiply(const float4 (&rows)[Cut::steps][Cut::threads], const t
                          double (&to)[Cut::eights][4]) {
   const int lane = lane_of_thread();
 #pragma unroll
-  for (int s = 0; s < Cut::steps; ++s) {
-    const float4 a = rows[s][threadIdx.x];
+  for (int chain = 0; chain < Cut::steps; chain += steps_of_chain) {
+    double part[Cut::eights][4] = {};
 #pragma unroll
-    for (int eight = 0; eight < Cut::eights; ++eight) {
-      const double2 b = columns[s][eight][lane];
-      multiply_add<2>(to[eight], {a.x, a.y, a.z, a.w}, {b.x, b.y});
+    for (int s = chain; s < chain + steps_of_chain; ++s) {
+      const float4 a = rows[s][threadIdx.x];
+#pragma unroll
+      for (int eight = 0; eight < Cut::eights; ++eight) {
+        const double2 b = columns[s][eight][lane];
+        multiply_add<2>(part[eight], {a.x, a.y, a.z, a.w}, {b.x, b.y});
+      }
     }
+    add_to(to, part);
   }
 }
 // to += weights of a tile of columns times their numbers, added up before. Two columns of eight at a time: what one waits for the other computes.
@@ -553,7 +562,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     }
     const bool is_there = mine.n >= 0, has_columns = mine.last > mine.first;
     const double logarithm = is_key ? static_cast<double>(m.logarithm) : num::magnitude_of(mine.lse);
-    const double eps = (static_cast<double>(2 * g.of.size + 1) * score[h] + 6 + score[h] + logarithm) * u;
+    const double eps = ((height(g.of.size) + 1) * score[h] + 6 + score[h] + logarithm) * u;
     const std::int64_t r = tile + row + 8 * h,
                        head = is_key ? key_head : key_head * g.of.group + (is_there ? r / g.of.queries : 0),
                        i = !is_there ? 0
@@ -564,8 +573,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     if constexpr (cut::has_factor) {
       const double of_products = eps + 2 * u + additions,
                    of_weights_alone =
-                       static_cast<double>(2 * g.of.value_size) * u * mine.norm[1] * static_cast<double>(m.norm[1]) +
-                       mine.bound;
+                       height(g.of.value_size) * u * mine.norm[1] * static_cast<double>(m.norm[1]) + mine.bound;
       const row_bounds bounds(
           of_products * mine.products + of_weights_alone * mine.weights + unknown,
           of_products * sqrt(mine.product_squares) + of_weights_alone * sqrt(mine.weight_squares) + unknown, g.of.scale,

@@ -8,7 +8,17 @@
 
 namespace repdl::cuda {
 
-inline constexpr int most_size = 128;  // numbers of a line in a tile
+inline constexpr int most_size = 128;     // numbers of a line in a tile
+inline constexpr int steps_of_chain = 2;  // of eight terms each, of a score, which are added up first
+
+template <int N>
+__device__ void add_to(double (&sum)[N][4], const double (&part)[N][4]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+#pragma unroll
+    for (int x = 0; x < 4; ++x) sum[i][x] += part[i][x];
+  }
+}
 
 // A tile of lines as they are in memory, with room behind each row so that no two lanes' words are in one bank.
 template <class T, int Size, int Threads, int Rows>
