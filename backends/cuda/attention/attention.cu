@@ -1,5 +1,6 @@
 // Attention (librepdl/ops/attention/attention.hpp):
 //   attention_tiles    what it can (attention_tiles.cu)
+//   attention_second   most of what that leaves undecided (attention_second.cu)
 //   attention_first    a warp a query: binary64, along blocks of 32 keys, a lane a key, then a lane a result; a bit for each result that is left undecided
 //   attention_settle   a block a query that has such bits: double-doubles, the threads sharing the keys, a warp a result; then exactly, a thread a result
 //
@@ -437,6 +438,9 @@ class attention_work final : public planned {
     parts_ = by_tiles_ ? parts_of_tiles(p, j.device) : 0;
     space.take(statistics_, by_tiles_ ? statistics_of_tiles(p) : 0);
     space.take(sums_, by_tiles_ ? sums_of_tiles(p, j.device) : 0);
+    open_.most = g.group * p.queries;
+    space.take(open_.queries, by_tiles_ ? g.total : 0);
+    space.take(open_.counts, by_tiles_ ? p.batches * p.key_heads : 0);
     space.take(bits_, g.total, g.words);
     space.take(keys_, blocks_, p.keys);
   }
@@ -444,7 +448,10 @@ class attention_work final : public planned {
  private:
   void enqueue() override {
     const bool by_first = j.first_tier <= tier::binary64;
-    if (by_tiles_) enqueue_tiles(g_, dtype_of<T>, by_first, parts_, sums_, statistics_, bits_, j);
+    if (by_tiles_) {
+      enqueue_tiles(g_, dtype_of<T>, by_first, parts_, sums_, statistics_, bits_, open_, j);
+      if (j.first_tier <= tier::double_double) enqueue_second(g_, dtype_of<T>, statistics_, bits_, open_, j);
+    }
     launch_kernel<attention_first<T>>(j, grid_for(j.device, ceil_div(g_.total, warps), 16), threads, 0, g_, by_tiles_,
                                       by_first, bits_, j.counters);
     launch_kernel<attention_settle<T>>(j, blocks_, threads, 0, g_, j.first_tier <= tier::double_double,
@@ -457,6 +464,7 @@ class attention_work final : public planned {
   std::int64_t parts_;
   double* sums_ = nullptr;
   float* statistics_ = nullptr;
+  open_queries open_{};
   std::uint32_t* bits_ = nullptr;
   num::late_key* keys_ = nullptr;
 };

@@ -13,7 +13,7 @@
 // and results as in attention_kernels.cpp of the CPU, with V_e the greatest |v_je| of all keys and N_e their norm: within
 // (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((33 + D / 16) B + 6 + B + 64 + tiles + 16) u.
 // ln l: l = 2^k m, k ln2 + ln m within 4 u (|k| + 1).
-#include "backends/cuda/attention/attention.cuh"
+#include "backends/cuda/attention/attention_tiles.cuh"
 #include "backends/cuda/attention/staged_tile.cuh"
 #include "backends/cuda/product/mma.cuh"
 #include "librepdl/ops/formats.hpp"
@@ -24,19 +24,19 @@ namespace {
 
 constexpr double u = unit_roundoff;
 constexpr int tile_keys = 32;
-constexpr int maxima_threads = 128, chunk_keys = 128;  // of attention_maxima
-constexpr int numbers_of_chunk = 1 + 2 * most_size;
-constexpr double most_score = 300;
+constexpr int maxima_threads = 128;  // of attention_maxima
 
 // One block a chunk of keys: the greatest norm, the greatest |v_je| of each column, and the sum of v_je^2; rounded up.
 template <class T>
 __global__ void __launch_bounds__(maxima_threads)
-    attention_maxima(const __grid_constant__ attention_geometry g, std::int64_t chunks, float* statistics) {
+    attention_maxima(const __grid_constant__ attention_geometry g, std::int64_t chunks, float* statistics,
+                     const open_queries open) {
   __shared__ unsigned most[1 + most_size];
   __shared__ float squares[maxima_threads / 32][most_size];
   for (int i = static_cast<int>(threadIdx.x); i < 1 + most_size; i += maxima_threads) most[i] = 0;
   __syncthreads();
   const std::int64_t of = blockIdx.x / chunks, chunk = blockIdx.x % chunks, key_heads = g.heads / g.group;
+  if (chunk == 0 && threadIdx.x == 0) open.counts[of] = 0;
   std::int64_t at[6];
   g.batch.locate(of / key_heads, at);
   const T* const k = static_cast<const T*>(g.k) + at[1] + of % key_heads * g.k_at.head;
@@ -86,27 +86,6 @@ __global__ void __launch_bounds__(maxima_threads)
     for (int i = 0; i < maxima_threads / 32; ++i) sum = __fadd_ru(sum, squares[i][e]);
     to[1 + most_size + e] = sum;
   }
-}
-
-__device__ float greatest_norm(const float* statistics, std::int64_t of, std::int64_t chunks) {
-  float norm = 0;
-  for (std::int64_t c = 0; c < chunks; ++c) {
-    const float x = statistics[(of * chunks + c) * numbers_of_chunk];
-    norm = x <= norm ? norm : x;
-  }
-  return norm;
-}
-struct of_column {
-  float most, norm;
-};
-__device__ of_column column_of(const float* statistics, std::int64_t of, std::int64_t chunks, int e) {
-  float most = 0, squares = 0;
-  for (std::int64_t c = 0; c < chunks; ++c) {
-    const float* const from = statistics + (of * chunks + c) * numbers_of_chunk + 1 + e;
-    most = from[0] <= most ? most : from[0];
-    squares = __fadd_ru(squares, from[most_size]);
-  }
-  return {most, __fsqrt_ru(squares)};
 }
 
 // A lane's two queries: rows g and g + 8 of its warp's tile.
@@ -161,7 +140,8 @@ struct tiling {
 template <class T, int Size>
 __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blocks)
     attention_tiles(const __grid_constant__ attention_geometry g, std::int64_t blocks_of_head, std::int64_t chunks,
-                    bool by_first, const float* statistics, std::uint32_t* bits, counter* counters) {
+                    bool by_first, const float* statistics, std::uint32_t* bits, const open_queries open_ones,
+                    counter* counters) {
   using cut = tiling<T, Size>;
   constexpr int steps = cut::steps, threads = cut::threads, most_words = Size / 32;
   extern __shared__ __align__(16) unsigned char memory[];
@@ -378,11 +358,14 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
       ++(has_keys ? decided : settled);
       decided -= is_open ? 1 : 0;
     }
+    bool any = false;
 #pragma unroll
     for (int word = 0; word < most_words; ++word) {
       if (word + 1 < g.words) to[word] = open[word];
+      any = any || (word + 1 < g.words && open[word] != 0);
     }
     to[g.words - 1] = last;
+    if (any) open_ones.add(of, mine.n);
   }
   count_elements(counters, tier::proved, settled);
   count_elements(counters, tier::binary64, decided);
@@ -535,7 +518,7 @@ template <class T>
 __global__ void __launch_bounds__(maxima_threads)
     attention_join(const __grid_constant__ attention_geometry g, std::int64_t parts, double additions,
                    std::int64_t chunks, bool by_first, const double* sums, const float* statistics, std::uint32_t* bits,
-                   counter* counters) {
+                   const open_queries open_ones, counter* counters) {
   const int lane = lane_of_thread();
   const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * (maxima_threads / 32) + threadIdx.x / 32;
   if (n >= g.total) return;
@@ -559,6 +542,7 @@ __global__ void __launch_bounds__(maxima_threads)
   };
   const query_sums found(total(most_size), total(most_size + 1), bound, g.size, additions, by_first);
   std::int64_t decided = 0, settled = 0;
+  bool any = false;
   for (std::int64_t word = 0; word + 1 < g.words; ++word) {
     const int e = static_cast<int>(32 * word) + lane;
     bool is_open = false;
@@ -572,8 +556,10 @@ __global__ void __launch_bounds__(maxima_threads)
     }
     const std::uint32_t open = __ballot_sync(full_warp, is_open);
     if (lane == 0) bits[n * g.words + word] = open;
+    any = any || open != 0;
   }
   if (lane == 0) {
+    if (any) open_ones.add(of, n);
     std::uint32_t last = is_left ? first_bit : 0;
     if (place.lse != nullptr && !is_left) {
       const num::certified c = found.logarithm();
@@ -588,8 +574,6 @@ __global__ void __launch_bounds__(maxima_threads)
   count_elements(counters, tier::proved, settled);
   count_elements(counters, tier::binary64, decided);
 }
-
-std::int64_t chunks_of(std::int64_t keys) { return std::max<std::int64_t>(ceil_div(keys, chunk_keys), 1); }
 
 std::int64_t memory_of(const plan::attention_plan& p) {
   std::int64_t bytes = 0;
@@ -621,12 +605,12 @@ std::int64_t sums_of_tiles(const plan::attention_plan& p, const properties& d) {
   return p.batches * p.heads * p.queries * parts_of_tiles(p, d) * numbers_of_part;
 }
 void enqueue_tiles(const attention_geometry& g, dtype type, bool by_first, std::int64_t parts, double* sums,
-                   float* statistics, std::uint32_t* bits, const job& j) {
+                   float* statistics, std::uint32_t* bits, const open_queries& open, const job& j) {
   const std::int64_t heads = g.total / (g.group * g.queries), chunks = chunks_of(g.keys);
   const float* const known = statistics;
   ops::for_each_format<ops::NARROW>([&]<class T>() {
     if (dtype_of<T> != type) return;
-    launch_kernel<attention_maxima<T>>(j, heads * chunks, maxima_threads, 0, g, chunks, statistics);
+    launch_kernel<attention_maxima<T>>(j, heads * chunks, maxima_threads, 0, g, chunks, statistics, open);
     const auto run = [&]<int Size>() {
       if (parts != 0) {
         using cut = splitting<T, Size>;
@@ -637,12 +621,12 @@ void enqueue_tiles(const attention_geometry& g, dtype type, bool by_first, std::
         const auto additions = static_cast<double>(2 * cut::eights * ceil_div(tiles, cut::warps) + cut::warps + parts);
         launch_kernel<attention_join<T>>(j, ceil_div(g.total, maxima_threads / 32), maxima_threads, 0, g, parts,
                                          additions, chunks, by_first, static_cast<const double*>(sums), known, bits,
-                                         j.counters);
+                                         open, j.counters);
       } else {
         using cut = tiling<T, Size>;
         const std::int64_t blocks = ceil_div(g.group * g.queries, cut::queries);
         launch_kernel<attention_tiles<T, Size>>(j, heads * blocks, cut::threads, sizeof(typename cut::memory), g,
-                                                blocks, chunks, by_first, known, bits, j.counters);
+                                                blocks, chunks, by_first, known, bits, open, j.counters);
       }
     };
     std::max(g.size, g.value_size) <= 64 ? run.template operator()<64>() : run.template operator()<128>();

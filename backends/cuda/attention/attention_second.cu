@@ -1,0 +1,254 @@
+// Results that attention_tiles leaves undecided, of 16 queries of a head of keys at a time, in about 115 bits of scores' units: a warp goes along tiles of 16 keys
+// with the fp64 matrix instruction, the warps of a block sharing the keys.
+//
+// With a = ceil log2 N_q, b = ceil log2 max N_k of norms: q = q_h + q_l and k = k_h + k_l, q_h a multiple of 2^(a - 25), k_h of 2^(b - 25), so that
+//   S = sum q_h k_h   is exact: its terms and partial sums are multiples of 2^(a + b - 50) and below 2^(a + b + 1) (Cauchy and Schwarz),
+//   R = sum q_l k + q_h k_l   is below 2 sqrt(D) 2^(a + b - 26) (1 + 2^-20), and within 4 D u of that: 2 D additions of two u (mma.cuh, D1).
+// Scores scale (S + R), as double-doubles, are within |scale| (4 D + 4) u sqrt(D) 2^-25 2^(a + b) + 2^-103 B of theirs, weights within that and 2^-95 of
+// themselves (num/exponentials.hpp, wide_exp), and sums of weights, and of weights times v, of n keys within (2 n^2 + 16 n) u^2 more: of each addition
+// what the low part, at most n u of the sum, loses. All that is relative to sum w_j |v_je| <= V_e l, and l.
+#include "backends/cuda/attention/attention_tiles.cuh"
+#include "backends/cuda/product/mma.cuh"
+#include "librepdl/ops/formats.hpp"
+#include "librepdl/ops/rows/exponentials.hpp"
+
+namespace repdl::cuda {
+namespace {
+
+constexpr double u = unit_roundoff;
+constexpr int rows = 16,
+              most_open =
+                  4;  // queries of a block, and results of each that it decides; others are left to attention_settle
+constexpr std::int64_t most_keys = std::int64_t{1} << 20;
+
+template <class T, int Size>
+struct second_tiling {
+  static constexpr int steps = Size / 8, warps = 4, threads = 32 * warps, keys = 16, eights = keys / 8;
+  struct memory {
+    double parts[2][steps][4][32];  // q_h and q_l as the instruction takes them
+    staged_tile<T, Size, 32, keys> tiles[warps][2];
+    double sums[warps][rows][1 + most_open][2];
+    long long n[rows];
+    int first[rows], last[rows];
+    int open[rows][most_open];  // results; -1: no more
+    double norm[rows], greatest;
+  };
+};
+
+// 2^p >= x > 0, or the least power for 0.
+__device__ double power_above(double x) {
+  const std::uint64_t exponent = (num::bits_of(x) >> 52) + 1;
+  return num::double_of(exponent << 52);
+}
+// Adding it, and taking it away, leaves multiples of 2^-25 of `power`.
+__device__ double splitter_of(double power) { return power * 0x1.8p27; }
+
+// A sum as its greater part and what is added up of the rest.
+struct running_sum {
+  double hi = 0, lo = 0;
+
+  __device__ void add(double high, double low) {
+    const num::dd s = num::two_sum(hi, high);
+    hi = s.hi;
+    lo += s.lo + low;
+  }
+};
+
+template <class T, int Size>
+__global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
+    attention_second(const __grid_constant__ attention_geometry g, std::int64_t groups_of_head, std::int64_t chunks,
+                     const float* statistics, std::uint32_t* bits, const open_queries open, counter* counters) {
+  using cut = second_tiling<T, Size>;
+  constexpr int steps = cut::steps, threads = cut::threads, keys = cut::keys, eights = cut::eights;
+  extern __shared__ __align__(16) unsigned char memory[];
+  typename cut::memory& m = *reinterpret_cast<typename cut::memory*>(memory);
+  const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
+  const std::int64_t of = blockIdx.x / groups_of_head, key_heads = g.heads / g.group, batch = of / key_heads,
+                     key_head = of % key_heads;
+  std::int64_t at[6];
+  g.batch.locate(batch, at);
+  const T* const k = static_cast<const T*>(g.k) + at[1] + key_head * g.k_at.head;
+  const T* const v = static_cast<const T*>(g.v) + at[2] + key_head * g.v_at.head;
+  const int count = open.counts[of];
+  std::int64_t decided = 0;
+  if (tid == 0) m.greatest = static_cast<double>(greatest_norm(statistics, of, chunks));
+  for (std::int64_t group = blockIdx.x % groups_of_head; group * rows < count; group += groups_of_head) {
+    __syncthreads();
+    if (tid < rows) {
+      const std::int64_t place = group * rows + tid, n = place < count ? open.queries[of * open.most + place] : -1;
+      int found = 0;
+      for (int i = 0; i < most_open; ++i) m.open[tid][i] = -1;
+      for (std::int64_t word = 0; n >= 0 && word + 1 < g.words; ++word) {
+        for (std::uint32_t left = bits[n * g.words + word]; left != 0; left &= left - 1) {
+          if (found == most_open) break;
+          m.open[tid][found++] = static_cast<int>(32 * word) + __ffs(static_cast<int>(left)) - 1;
+        }
+      }
+      const bool is_there = n >= 0 && m.open[tid][0] >= 0;
+      const std::int64_t i = n % g.queries;
+      const auto within = [&](std::int64_t j) { return static_cast<int>(j < 0 ? 0 : j > g.keys ? g.keys : j); };
+      m.n[tid] = is_there ? n : -1;
+      m.first[tid] = is_there ? within(i + g.offset - g.before) : 0;
+      m.last[tid] = is_there ? within(i + g.offset + g.after + 1) : 0;
+    }
+    __syncthreads();
+    const auto query_of = [&](int r) {
+      const std::int64_t n = m.n[r];
+      return static_cast<const T*>(g.q) + at[0] + n / g.queries % g.heads * g.q_at.head + n % g.queries * g.q_at.row;
+    };
+    {  // eight threads a query
+      const int r = tid / 8;
+      double square = 0;
+      for (std::int64_t d = tid % 8; m.n[r] >= 0 && d < g.size; d += 8) {
+        const double x = static_cast<double>(num::widen_to_float(query_of(r)[d * g.q_at.element]));
+        square = fma(x, x, square);
+      }
+#pragma unroll
+      for (int by = 1; by < 8; by *= 2) square += __shfl_xor_sync(full_warp, square, by);
+      if (tid % 8 == 0) m.norm[r] = sqrt(square) * (1 + 0x1p-20);
+    }
+    __syncthreads();
+    for (int i = tid; i < steps * 4 * 32; i += threads) {
+      const int l = i % 32, x = i / 32 % 4, s = i / 128, r = l / 4 + 8 * (x % 2), d = 8 * s + 4 * (x / 2) + l % 4;
+      const double q =
+          m.n[r] >= 0 && d < g.size ? static_cast<double>(num::widen_to_float(query_of(r)[d * g.q_at.element])) : 0.0;
+      const double splitter = splitter_of(power_above(m.norm[r])), high = (q + splitter) - splitter;
+      m.parts[0][s][x][l] = high;
+      m.parts[1][s][x][l] = q - high;
+    }
+    int begin = static_cast<int>(g.keys), end = 0;
+    for (int r = 0; r < rows; ++r) {
+      if (m.last[r] <= m.first[r]) continue;
+      begin = m.first[r] < begin ? m.first[r] : begin;
+      end = m.last[r] > end ? m.last[r] : end;
+    }
+    begin = begin / keys * keys;
+    __syncthreads();
+
+    const double splitter = splitter_of(power_above(m.greatest));
+    const auto copy = [&](int j, int stage) {
+      if (j < end) m.tiles[warp][stage].copy(lane, k + j * g.k_at.row, g.k_at.row, end - j, g.size);
+      commit_copies();
+    };
+    running_sum weights[2], results[2][most_open];
+    int j0 = begin + warp * keys;
+    copy(j0, 0);
+    for (int stage = 0; j0 < end; j0 += cut::warps * keys, stage ^= 1) {
+      copy(j0 + cut::warps * keys, stage ^ 1);
+      wait_for_copies<1>();
+      __syncwarp();
+      const auto& from = m.tiles[warp][stage];
+      double sum[eights][4] = {}, rest[eights][4] = {};
+#pragma unroll
+      for (int s = 0; s < steps; ++s) {
+        const double high[4] = {m.parts[0][s][0][lane], m.parts[0][s][1][lane], m.parts[0][s][2][lane],
+                                m.parts[0][s][3][lane]};
+        const double low[4] = {m.parts[1][s][0][lane], m.parts[1][s][1][lane], m.parts[1][s][2][lane],
+                               m.parts[1][s][3][lane]};
+#pragma unroll
+        for (int eight = 0; eight < eights; ++eight) {
+          const double x = from.at(8 * eight + row, 8 * s + t), y = from.at(8 * eight + row, 8 * s + 4 + t);
+          const double x_high = (x + splitter) - splitter, y_high = (y + splitter) - splitter;
+          multiply_add<2>(sum[eight], high, {x_high, y_high});
+          multiply_add<2>(rest[eight], low, {x, y});
+          multiply_add<2>(rest[eight], high, {x - x_high, y - y_high});
+        }
+      }
+#pragma unroll
+      for (int eight = 0; eight < eights; ++eight) {
+#pragma unroll
+        for (int x = 0; x < 4; ++x) {
+          const int r = row + 8 * (x / 2), j = j0 + 8 * eight + 2 * t + x % 2;
+          const bool is_there = j >= m.first[r] && j < m.last[r];
+          const num::dd score = num::mul(num::two_sum(sum[eight][x], rest[eight][x]), g.scale);
+          num::dd w = num::wide_exp(score.hi, score.lo);
+          if (!is_there) w = {0.0, 0.0};
+          weights[x / 2].add(w.hi, w.lo);
+#pragma unroll
+          for (int i = 0; i < most_open; ++i) {
+            const int e = m.open[r][i];
+            if (e < 0 || !is_there) continue;
+            const double y = static_cast<double>(num::widen_to_float(v[j * g.v_at.row + e]));
+            const num::dd p = num::two_prod(w.hi, y);
+            results[x / 2][i].add(p.hi, fma(w.lo, y, p.lo));
+          }
+        }
+      }
+      __syncwarp();
+    }
+    wait_for_copies<0>();
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const auto over_lanes = [&](running_sum& s) {
+#pragma unroll
+        for (int by = 1; by < 4; by *= 2) {
+          const double hi = __shfl_xor_sync(full_warp, s.hi, by), lo = __shfl_xor_sync(full_warp, s.lo, by);
+          s.add(hi, lo);
+        }
+      };
+      over_lanes(weights[h]);
+      double(*const to)[2] = m.sums[warp][row + 8 * h];
+      if (t == 0) to[0][0] = weights[h].hi, to[0][1] = weights[h].lo;
+#pragma unroll
+      for (int i = 0; i < most_open; ++i) {
+        over_lanes(results[h][i]);
+        if (t == 0) to[1 + i][0] = results[h][i].hi, to[1 + i][1] = results[h][i].lo;
+      }
+    }
+    __syncthreads();
+    if (tid < rows * most_open) {
+      const int r = tid / most_open, i = tid % most_open, e = m.open[r][i];
+      const std::int64_t n = m.n[r];
+      if (n >= 0 && e >= 0) {
+        running_sum l, o;
+        for (int w = 0; w < cut::warps; ++w) {
+          l.add(m.sums[w][r][0][0], m.sums[w][r][0][1]);
+          o.add(m.sums[w][r][1 + i][0], m.sums[w][r][1 + i][1]);
+        }
+        const double size = static_cast<double>(g.size), terms = static_cast<double>(m.last[r] - m.first[r] + 64),
+                     scale = num::magnitude_of(g.scale);
+        const double bound = scale * m.norm[r] * m.greatest * (1 + 0x1p-20);
+        const double score =
+            scale * (4 * size + 4) * u * sqrt(size) * 0x1p-25 * power_above(m.norm[r]) * power_above(m.greatest) +
+            0x1p-103 * bound;
+        const double relative = (score + 0x1p-95 + (2 * terms + 16) * terms * (u * u)) * (1 + 0x1p-10);
+        const of_column c = column_of(statistics, of, chunks, e);
+        num::wide<double> x{num::two_sum(o.hi, o.lo), 0.0};
+        const num::wide<double> all{num::two_sum(l.hi, l.lo), l.hi * relative * (1 + 0x1p-20)};
+        x.error = static_cast<double>(c.most) * all.error;
+        num::divide_by(x, all);
+        const num::decided_value<T> result = num::round_number<T>(x);
+        if (result.decided && bound < most_score) {
+          const std::int64_t head = n / g.queries % g.heads, query = n % g.queries;
+          static_cast<T*>(g.out)[at[4] + head * g.out_at.head + query * g.out_at.row + e * g.out_at.element] =
+              result.value;
+          atomicAnd(bits + n * g.words + e / 32, ~(1u << (e % 32)));
+          ++decided;
+        }
+      }
+    }
+  }
+  count_elements(counters, tier::double_double, decided);
+}
+
+}  // namespace
+
+void enqueue_second(const attention_geometry& g, dtype type, const float* statistics, std::uint32_t* bits,
+                    const open_queries& open, const job& j) {
+  if (g.keys > most_keys) return;
+  const std::int64_t heads = g.total / (g.group * g.queries);
+  // A few queries of a hundred are expected.
+  const std::int64_t groups =
+      std::clamp<std::int64_t>(ceil_div(4 * j.device.multiprocessors, heads), 1, ceil_div(open.most, rows));
+  ops::for_each_format<ops::NARROW>([&]<class T>() {
+    if (dtype_of<T> != type) return;
+    const auto run = [&]<int Size>() {
+      using cut = second_tiling<T, Size>;
+      launch_kernel<attention_second<T, Size>>(j, heads * groups, cut::threads, sizeof(typename cut::memory), g, groups,
+                                               chunks_of(g.keys), statistics, bits, open, j.counters);
+    };
+    std::max(g.size, g.value_size) <= 64 ? run.template operator()<64>() : run.template operator()<128>();
+  });
+}
+
+}  // namespace repdl::cuda
