@@ -1,14 +1,11 @@
 // Results that attention_tiles leaves undecided, of 16 queries of a head of keys at a time, in about 115 bits of scores' units: a warp goes along tiles of 16 keys
 // with the fp64 matrix instruction, the warps of a block sharing the keys.
 //
-// With a = ceil log2 N_q, b = ceil log2 max N_k of norms: q = q_h + q_l and k = k_h + k_l, q_h a multiple of 2^(a - 25), k_h of 2^(b - 25), so that
-//   S = sum q_h k_h   is exact: its terms and partial sums are multiples of 2^(a + b - 50) and below 2^(a + b + 1) (Cauchy and Schwarz),
-//   R = sum q_l k + q_h k_l   is below 2 sqrt(D) 2^(a + b - 26) (1 + 2^-20), and within 4 D u of that: 2 D additions of two u (mma.cuh, D1).
-// Scores scale (S + R), as double-doubles, are within |scale| (4 D + 4) u sqrt(D) 2^-25 2^(a + b) + 2^-103 B of theirs, weights within that and 2^-95 of
-// themselves (num/exponentials.hpp, wide_exp), and sums of weights, and of weights times v, of n keys within (2 n^2 + 16 n) u^2 more: of each addition
-// what the low part, at most n u of the sum, loses. All that is relative to sum w_j |v_je| <= V_e l, and l.
+// Scores, scale times products of split operands (second_tier.cuh), are within |scale| split_error + 2^-103 B of theirs, weights within that and 2^-95
+// of themselves (ops/rows/exponentials.hpp, wide_exp), and sums of weights, and of weights times v, of n keys within (2 n^2 + 16 n) u^2 more: of each
+// addition what the low part, at most n u of the sum, loses. All that is relative to sum w_j |v_je| <= V_e l, and l.
 #include "backends/cuda/attention/attention_tiles.cuh"
-#include "backends/cuda/product/mma.cuh"
+#include "backends/cuda/attention/second_tier.cuh"
 #include "librepdl/ops/formats.hpp"
 #include "librepdl/ops/rows/exponentials.hpp"
 
@@ -16,9 +13,6 @@ namespace repdl::cuda {
 namespace {
 
 constexpr double u = unit_roundoff;
-constexpr int rows = 16,
-              most_open =
-                  4;  // queries of a block, and results of each that it decides; others are left to attention_settle
 constexpr std::int64_t most_keys = std::int64_t{1} << 20;
 
 template <class T, int Size>
@@ -27,31 +21,12 @@ struct second_tiling {
   struct memory {
     double parts[2][steps][4][32];  // q_h and q_l as the instruction takes them
     staged_tile<T, Size, 32, keys> tiles[warps][2];
-    double sums[warps][rows][1 + most_open][2];
-    long long n[rows];
-    int first[rows], last[rows];
-    int open[rows][most_open];  // results; -1: no more
-    double norm[rows], greatest;
+    double sums[warps][rows_of_second][1 + most_open][2];
+    long long n[rows_of_second];
+    int first[rows_of_second], last[rows_of_second];
+    int open[rows_of_second][most_open];  // results; -1: no more
+    double norm[rows_of_second], greatest;
   };
-};
-
-// 2^p >= x > 0, or the least power for 0.
-__device__ double power_above(double x) {
-  const std::uint64_t exponent = (num::bits_of(x) >> 52) + 1;
-  return num::double_of(exponent << 52);
-}
-// Adding it, and taking it away, leaves multiples of 2^-25 of `power`.
-__device__ double splitter_of(double power) { return power * 0x1.8p27; }
-
-// A sum as its greater part and what is added up of the rest.
-struct running_sum {
-  double hi = 0, lo = 0;
-
-  __device__ void add(double high, double low) {
-    const num::dd s = num::two_sum(hi, high);
-    hi = s.hi;
-    lo += s.lo + low;
-  }
 };
 
 template <class T, int Size>
@@ -72,18 +47,12 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
   const int count = open.counts[of];
   std::int64_t decided = 0;
   if (tid == 0) m.greatest = static_cast<double>(greatest_norm(statistics, of, chunks));
-  for (std::int64_t group = blockIdx.x % groups_of_head; group * rows < count; group += groups_of_head) {
+  for (std::int64_t group = blockIdx.x % groups_of_head; group * rows_of_second < count; group += groups_of_head) {
     __syncthreads();
-    if (tid < rows) {
-      const std::int64_t place = group * rows + tid, n = place < count ? open.queries[of * open.most + place] : -1;
-      int found = 0;
-      for (int i = 0; i < most_open; ++i) m.open[tid][i] = -1;
-      for (std::int64_t word = 0; n >= 0 && word + 1 < g.words; ++word) {
-        for (std::uint32_t left = bits[n * g.words + word]; left != 0; left &= left - 1) {
-          if (found == most_open) break;
-          m.open[tid][found++] = static_cast<int>(32 * word) + __ffs(static_cast<int>(left)) - 1;
-        }
-      }
+    if (tid < rows_of_second) {
+      const std::int64_t place = group * rows_of_second + tid,
+                         n = place < count ? open.queries[of * open.most + place] : -1;
+      find_open(bits + (n < 0 ? 0 : n) * g.words, n < 0 ? 0 : g.words - 1, m.open[tid]);
       const bool is_there = n >= 0 && m.open[tid][0] >= 0;
       const std::int64_t i = n % g.queries;
       const auto within = [&](std::int64_t j) { return static_cast<int>(j < 0 ? 0 : j > g.keys ? g.keys : j); };
@@ -117,7 +86,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
       m.parts[1][s][x][l] = q - high;
     }
     int begin = static_cast<int>(g.keys), end = 0;
-    for (int r = 0; r < rows; ++r) {
+    for (int r = 0; r < rows_of_second; ++r) {
       if (m.last[r] <= m.first[r]) continue;
       begin = m.first[r] < begin ? m.first[r] : begin;
       end = m.last[r] > end ? m.last[r] : end;
@@ -139,21 +108,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
       __syncwarp();
       const auto& from = m.tiles[warp][stage];
       double sum[eights][4] = {}, rest[eights][4] = {};
-#pragma unroll
-      for (int s = 0; s < steps; ++s) {
-        const double high[4] = {m.parts[0][s][0][lane], m.parts[0][s][1][lane], m.parts[0][s][2][lane],
-                                m.parts[0][s][3][lane]};
-        const double low[4] = {m.parts[1][s][0][lane], m.parts[1][s][1][lane], m.parts[1][s][2][lane],
-                               m.parts[1][s][3][lane]};
-#pragma unroll
-        for (int eight = 0; eight < eights; ++eight) {
-          const double x = from.at(8 * eight + row, 8 * s + t), y = from.at(8 * eight + row, 8 * s + 4 + t);
-          const double x_high = (x + splitter) - splitter, y_high = (y + splitter) - splitter;
-          multiply_add<2>(sum[eight], high, {x_high, y_high});
-          multiply_add<2>(rest[eight], low, {x, y});
-          multiply_add<2>(rest[eight], high, {x - x_high, y - y_high});
-        }
-      }
+      multiply_split(m.parts[0], m.parts[1], from, splitter, sum, rest);
 #pragma unroll
       for (int eight = 0; eight < eights; ++eight) {
 #pragma unroll
@@ -179,24 +134,17 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
     wait_for_copies<0>();
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const auto over_lanes = [&](running_sum& s) {
-#pragma unroll
-        for (int by = 1; by < 4; by *= 2) {
-          const double hi = __shfl_xor_sync(full_warp, s.hi, by), lo = __shfl_xor_sync(full_warp, s.lo, by);
-          s.add(hi, lo);
-        }
-      };
-      over_lanes(weights[h]);
+      weights[h].over_lanes();
       double(*const to)[2] = m.sums[warp][row + 8 * h];
       if (t == 0) to[0][0] = weights[h].hi, to[0][1] = weights[h].lo;
 #pragma unroll
       for (int i = 0; i < most_open; ++i) {
-        over_lanes(results[h][i]);
+        results[h][i].over_lanes();
         if (t == 0) to[1 + i][0] = results[h][i].hi, to[1 + i][1] = results[h][i].lo;
       }
     }
     __syncthreads();
-    if (tid < rows * most_open) {
+    if (tid < rows_of_second * most_open) {
       const int r = tid / most_open, i = tid % most_open, e = m.open[r][i];
       const std::int64_t n = m.n[r];
       if (n >= 0 && e >= 0) {
@@ -205,12 +153,9 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
           l.add(m.sums[w][r][0][0], m.sums[w][r][0][1]);
           o.add(m.sums[w][r][1 + i][0], m.sums[w][r][1 + i][1]);
         }
-        const double size = static_cast<double>(g.size), terms = static_cast<double>(m.last[r] - m.first[r] + 64),
-                     scale = num::magnitude_of(g.scale);
+        const double terms = static_cast<double>(m.last[r] - m.first[r] + 64), scale = num::magnitude_of(g.scale);
         const double bound = scale * m.norm[r] * m.greatest * (1 + 0x1p-20);
-        const double score =
-            scale * (4 * size + 4) * u * sqrt(size) * 0x1p-25 * power_above(m.norm[r]) * power_above(m.greatest) +
-            0x1p-103 * bound;
+        const double score = scale * split_error(g.size, m.norm[r], m.greatest) + 0x1p-103 * bound;
         const double relative = (score + 0x1p-95 + (2 * terms + 16) * terms * (u * u)) * (1 + 0x1p-10);
         const of_column c = column_of(statistics, of, chunks, e);
         num::wide<double> x{num::two_sum(o.hi, o.lo), 0.0};
@@ -239,7 +184,7 @@ void enqueue_second(const attention_geometry& g, dtype type, const float* statis
   const std::int64_t heads = g.total / (g.group * g.queries);
   // A few queries of a hundred are expected.
   const std::int64_t groups =
-      std::clamp<std::int64_t>(ceil_div(4 * j.device.multiprocessors, heads), 1, ceil_div(open.most, rows));
+      std::clamp<std::int64_t>(ceil_div(4 * j.device.multiprocessors, heads), 1, ceil_div(open.most, rows_of_second));
   ops::for_each_format<ops::NARROW>([&]<class T>() {
     if (dtype_of<T> != type) return;
     const auto run = [&]<int Size>() {
