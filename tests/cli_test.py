@@ -1700,6 +1700,49 @@ class Structured(Case):
         self.assertIn("attention: k: expected heads, axis -3, a divisor of q's 2", done.stderr)
         self.assertFalse((self.dir / "x.npy").exists())
 
+    def test_attention_backward(self):
+        r = random.Random(52)
+
+        def decimals(v):
+            return decimal.Decimal(v.numerator) / v.denominator
+        heads, queries, keys, size, columns = 2, 3, 4, 2, 3  # of two heads of q and one of k
+        shapes = {"g": [heads, queries, columns], "q": [heads, queries, size], "k": [1, keys, size], "v": [1, keys, columns]}
+        for t in ("f16", "bf16", "f32"):
+            bits = {n: [rounded(F(r.randrange(-1000, 1000) or 1, 400), t) for _ in range(math.prod(s))] for n, s in shapes.items()}
+            files = {n: self.save(n + ".npy", bits[n], s, t) for n, s in shapes.items()}
+            options = ["--attr", "causal=true", "--attr", "scale=0.75"]
+            done = self.run_repdl("eval", "attention", files["q"], files["k"], files["v"], "-o", "y.npy", "-o", "lse.npy", *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            x = {n: [decimals(value(b, t)) for b in bits[n]] for n in shapes} | {"y": [decimals(value(b, t)) for b in read_npy(self.dir / "y.npy")[2]]}
+            lse = [decimals(value(b)) for b in read_npy(self.dir / "lse.npy")[2]]
+            scale = decimals(F(3, 4))
+
+            def line(name, n, length):
+                return x[name][n * length:][:length]
+
+            def dot(a, b):
+                return sum(u * w for u, w in zip(a, b))
+            wanted = {n: [decimal.Decimal(0)] * len(bits[n]) for n in ("q", "k", "v")}
+            for n in range(heads * queries):
+                g, d = line("g", n, columns), dot(line("g", n, columns), line("y", n, columns))
+                for j in range(n % queries + 1):
+                    p = (scale * dot(line("q", n, size), line("k", j, size)) - lse[n]).exp()
+                    # Where a query sees one key y is its v.
+                    factor = 0 if n % queries == 0 else scale * p * (dot(g, line("v", j, columns)) - d)
+                    for e in range(size):
+                        wanted["q"][n * size + e] += factor * x["k"][j * size + e]
+                        wanted["k"][j * size + e] += factor * x["q"][n * size + e]
+                    for e in range(columns):
+                        wanted["v"][j * columns + e] += p * g[e]
+            done = self.run_repdl("eval", "attention_backward", *[files[n] for n in shapes], "y.npy", "lse.npy",
+                                  "-o", "grad_q.npy", "-o", "grad_k.npy", "-o", "grad_v.npy", *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for n, want in wanted.items():
+                self.assertEqual(read_npy(self.dir / ("grad_%s.npy" % n)), (t, tuple(shapes[n]), [rounded(F(w), t) if w else 0 for w in want]))
+        done = self.run_repdl("eval", "attention_backward", *[files[n] for n in shapes], "q.npy", "lse.npy", "-o", "x.npy", "-o", "z.npy", "-o", "w.npy")
+        self.assertIn("attention_backward: y: expected shape [2, 3, 3]", done.stderr)
+        self.assertFalse((self.dir / "x.npy").exists())
+
     def test_softmax(self):
         half, one, two, ln2, inf = 0x3F000000, 0x3F800000, 0x40000000, 0x3F317218, 0x7F800000
         minus, zeros, targets = 1 << 31, ([0, 0], [1, 2]), ([0], [1], "i64")

@@ -1,5 +1,6 @@
 // Gradients of attention (librepdl/ops/attention/attention_backward.hpp):
 //   gradient_tiles     what it can (gradient_tiles.cu); a bit for each result that is left undecided
+//   gradient_second    most of what these leave (gradient_second.cu)
 //   gradient_settle    a block a row that has such bits, or any row where there are no tiles: double-doubles, the threads sharing the columns, a warp a
 //                      result; then exactly, a thread a result
 #include "backends/cuda/attention/attention_backward.cuh"
@@ -227,12 +228,24 @@ class gradient_work final : public planned {
     space.take(columns_, blocks_, columns_count_);
     space.take(sums_, by_tiles_ ? sums_of_gradient_tiles(p) : 0);
     space.take(statistics_, by_tiles_ ? statistics_of_gradient_tiles(p) : 0);
+    open_.heads = p.batches * p.key_heads;
+    open_.most_queries = of.group * p.queries;
+    open_.most_keys = p.keys;
+    space.take(open_.rows, by_tiles_ ? g_.rows() : 0);
+    space.take(open_.counts, by_tiles_ ? 2 : 0, open_.heads);
     space.take(bits_.words, by_tiles_ ? g_.rows() : 0, bits_.all);
   }
 
  private:
   void enqueue() override {
-    if (by_tiles_) enqueue_gradient_tiles(g_, j.first_tier <= tier::binary64, sums_, statistics_, bits_, j);
+    if (by_tiles_) {
+      enqueue_gradient_tiles(g_, j.first_tier <= tier::binary64, sums_, statistics_, bits_, open_, j);
+      if (j.first_tier <= tier::double_double) {
+        const double* const sums = sums_;
+        const float* const statistics = statistics_;
+        enqueue_gradient_second(g_, sums, statistics, bits_, open_, j);
+      }
+    }
     launch_kernel<gradient_settle<T>>(j, blocks_, threads, 0, g_, by_tiles_, bits_, j.first_tier <= tier::double_double,
                                       j.last_tier_bits, columns_, columns_count_, j.counters);
   }
@@ -244,6 +257,7 @@ class gradient_work final : public planned {
   double* sums_ = nullptr;
   float* statistics_ = nullptr;
   gradient_bits bits_{};
+  open_rows open_{};
 };
 
 }  // namespace

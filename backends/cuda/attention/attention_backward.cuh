@@ -35,8 +35,22 @@ struct gradient_bits {
 bool is_for_gradient_tiles(const plan::attention_plan&, const properties&);
 std::int64_t sums_of_gradient_tiles(const plan::attention_plan&);
 std::int64_t statistics_of_gradient_tiles(const plan::attention_plan&);
+// Rows with bits, of each head of keys: of queries, of which there are `most_queries`, and of keys.
+struct open_rows {
+  std::int64_t* rows;
+  int* counts;
+  std::int64_t most_queries, most_keys, heads;
+
+  __device__ std::int64_t* list(bool is_key, std::int64_t of) const {
+    return rows + (is_key ? heads * most_queries + of * most_keys : of * most_queries);
+  }
+};
 template <class T>
 void enqueue_gradient_tiles(const gradient_geometry<T>&, bool by_first, double* sums, float* statistics,
-                            const gradient_bits&, const job&);
+                            const gradient_bits&, const open_rows&, const job&);
+// gradient_second.cu: decides most of what these leave, and takes the bits away.
+template <class T>
+void enqueue_gradient_second(const gradient_geometry<T>&, const double* sums, const float* statistics,
+                             const gradient_bits&, const open_rows&, const job&);
 
 }  // namespace repdl::cuda

@@ -18,7 +18,7 @@
 // bound below 2^-900, but where all t_c or x_c are 0.
 #include <algorithm>
 
-#include "backends/cuda/attention/attention_backward.cuh"
+#include "backends/cuda/attention/gradient_tiles.cuh"
 #include "backends/cuda/attention/staged_tile.cuh"
 #include "backends/cuda/product/mma.cuh"
 #include "librepdl/ops/formats.hpp"
@@ -28,34 +28,12 @@ namespace repdl::cuda {
 namespace {
 
 constexpr double u = unit_roundoff, most_exponent = 300, least_bound = 0x1p-900;
-constexpr int line_threads = 128, chunk_lines = 128;  // of gradient_statistics
-
-// Of the lines of a head: the greatest norm, of q and g also the greatest |lse| and bound of D, and then of each column.
-struct line_record {
-  float norm, logarithm, bound;
-  float most[most_size], squares[most_size];
-};
-
-// Where the records are: of heads of q, of g, of k and of v; of chunks, and joined.
-struct record_places {
-  std::int64_t query_heads, key_heads, query_chunks, key_chunks;  // heads of all batches
-
-  __host__ __device__ std::int64_t heads() const { return 2 * (query_heads + key_heads); }
-  __host__ __device__ std::int64_t chunks() const { return 2 * (query_heads * query_chunks + key_heads * key_chunks); }
-  // Of a head among all of these: its chunks.
-  __host__ __device__ std::int64_t first_chunk(std::int64_t head) const {
-    return head < 2 * query_heads ? head * query_chunks
-                                  : 2 * query_heads * query_chunks + (head - 2 * query_heads) * key_chunks;
-  }
-  __host__ __device__ std::int64_t chunks_of(std::int64_t head) const {
-    return head < 2 * query_heads ? query_chunks : key_chunks;
-  }
-};
+constexpr int line_threads = 128;  // of gradient_statistics
 
 // D of every query, and what its greater part is within. A warp a query.
 template <class T>
 __global__ void __launch_bounds__(line_threads)
-    gradient_sums(const __grid_constant__ gradient_geometry<T> g, double2* sums) {
+    gradient_sums(const __grid_constant__ gradient_geometry<T> g, query_sum* sums) {
   const int lane = lane_of_thread();
   const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * (line_threads / 32) + threadIdx.x / 32;
   if (n >= g.query_rows()) return;
@@ -70,7 +48,7 @@ __global__ void __launch_bounds__(line_threads)
             static_cast<double>(num::widen_to_float(y[e * g.of.y_at.element])));
   }
   const num::wide<double> d = over_warp(sum).total(g.of.value_size + 32);
-  if (lane == 0) sums[n] = {d.value.hi, (u * num::magnitude_of(d.value.hi) + d.error) * (1 + 0x1p-10)};
+  if (lane == 0) sums[n] = {d.value.hi, d.value.lo, d.error};
 }
 
 // A block a chunk of lines.
@@ -139,19 +117,17 @@ __global__ void __launch_bounds__(line_threads) gradient_statistics(const __grid
   }
 }
 
-__device__ float greater(float a, float b) {
-  return (__float_as_uint(a) & 0x7fffffffu) > (__float_as_uint(b) & 0x7fffffffu) ? a : b;
-}
-
 // A block a head: joins its chunks; of g also what is known of its queries.
 template <class T>
 __global__ void __launch_bounds__(line_threads)
-    gradient_join(const __grid_constant__ gradient_geometry<T> g, const record_places places, const double2* sums,
-                  const line_record* chunks, line_record* records) {
+    gradient_join(const __grid_constant__ gradient_geometry<T> g, const record_places places, const query_sum* sums,
+                  const line_record* chunks, line_record* records, const open_rows open) {
   __shared__ float shared[line_threads];
   const std::int64_t head = blockIdx.x, count = places.chunks_of(head);
   const line_record* const from = chunks + places.first_chunk(head);
   line_record& to = records[head];
+  // As many heads are of k and v as lists are of queries and of keys.
+  if (head >= 2 * places.query_heads && threadIdx.x == 0) open.counts[head - 2 * places.query_heads] = 0;
   for (int e = static_cast<int>(threadIdx.x); e < most_size; e += line_threads) {
     float most = 0, squares = 0;
     for (std::int64_t c = 0; c < count; ++c) {
@@ -164,7 +140,7 @@ __global__ void __launch_bounds__(line_threads)
   const auto over_threads = [&](float x) {
     return over_block(x, shared, [](float& a, float b) { a = greater(b, a); });
   };
-  float norm = 0, logarithm = 0, bound = 0;
+  float norm = 0, logarithm = 0, bound = 0, error = 0;
   for (std::int64_t c = threadIdx.x; c < count; c += line_threads) norm = greater(from[c].norm, norm);
   norm = over_threads(norm);
   const bool is_gradient = head >= places.query_heads && head < 2 * places.query_heads;
@@ -177,14 +153,17 @@ __global__ void __launch_bounds__(line_threads)
     const std::int64_t key = i + g.of.offset, first = key - g.of.before, last = key + g.of.after;
     if (last < 0 || first >= g.of.keys || last < first) continue;
     logarithm = greater(fabsf(lse[i * g.of.lse_at.row]), logarithm);
-    bound = greater(__double2float_ru(sums[of * g.of.queries + i].y), bound);
+    bound = greater(__double2float_ru(sums[of * g.of.queries + i].bound()), bound);
+    error = greater(__double2float_ru(sums[of * g.of.queries + i].error), error);
   }
   logarithm = over_threads(logarithm);
   bound = over_threads(bound);
+  error = over_threads(error);
   if (threadIdx.x == 0) {
     to.norm = norm;
     to.logarithm = logarithm;
     to.bound = bound;
+    to.error = error;
   }
 }
 
@@ -210,7 +189,7 @@ struct gradient_tiling {
     staged_tile<T, Size, threads, columns> raw[2];
     double lse[columns], d[columns];
     float most[2][Size], norms[2][Size];
-    float norm[2], logarithm, bound;
+    column_facts facts;
     long long begin, end;
   };
 };
@@ -327,7 +306,7 @@ __device__ std::int64_t decide(const double (&sums)[Cut::steps][4], int h, const
 template <class T, int Size, gradients_of What>
 __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradient_tiling<T, Size, What>::blocks)
     gradient_tiles(const __grid_constant__ gradient_geometry<T> g, std::int64_t blocks_of_head,
-                   const record_places places, bool by_first, const double2* sums, const line_record* records,
+                   const record_places places, bool by_first, const query_sum* sums, const line_record* records,
                    const gradient_bits bits, counter* counters) {
   using cut = gradient_tiling<T, Size, What>;
   constexpr int steps = cut::steps, threads = cut::threads, columns = cut::columns, eights = cut::eights;
@@ -361,22 +340,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
   if (tid == 0) {
     m.begin = is_key ? g.of.queries : g.of.keys;
     m.end = 0;
-    float norm[2] = {}, logarithm = 0, bound = 0;
-    for (std::int64_t h = 0; h < count; ++h) {
-#pragma unroll
-      for (int which = 0; which < 2; ++which) {
-        const line_record& r =
-            is_key ? records[which * places.query_heads + first_head + h] : of_keys[which * places.key_heads];
-        norm[which] = greater(r.norm, norm[which]);
-      }
-      const line_record& r = records[places.query_heads + first_head + h];
-      logarithm = greater(r.logarithm, logarithm);
-      bound = greater(r.bound, bound);
-    }
-    m.norm[0] = norm[0];
-    m.norm[1] = norm[1];
-    m.logarithm = logarithm;
-    m.bound = bound;
+    m.facts = facts_of<is_key>(places, records, of, first_head, g.of.group);
   }
   __syncthreads();
 
@@ -398,7 +362,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
       mine.n = is_there ? g.query_rows() + of * g.of.keys + i : -1;
       mine.first = is_there ? within(i - g.of.offset - g.of.after) : 0;
       mine.last = is_there ? within(i - g.of.offset + g.of.before + 1) : 0;
-      mine.bound = static_cast<double>(m.bound);
+      mine.bound = static_cast<double>(m.facts.bound);
     } else {
       mine.n = is_there ? (batch * g.heads + head) * g.of.queries + i : -1;
       mine.first = is_there ? within(i + g.of.offset - g.of.before) : 0;
@@ -408,8 +372,8 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     const bool has_columns = mine.last > mine.first;  // of others lse and D may be anything
     if (!is_key && has_columns) {
       mine.lse = static_cast<double>(g.of.lse[at[6] + head * g.of.lse_at.head + i * g.of.lse_at.row]);
-      mine.d = sums[mine.n].x;
-      mine.bound = sums[mine.n].y;
+      mine.d = sums[mine.n].hi;
+      mine.bound = sums[mine.n].bound();
     }
     const T* const first = is_key ? g.of.k + at[1] + head * g.of.k_at.head + i * g.of.k_at.row
                                   : g.of.q + at[0] + head * g.of.q_at.head + i * g.of.q_at.row;
@@ -435,8 +399,8 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
       square += __shfl_xor_sync(full_warp, square, 2);
       mine.norm[which] = sqrt(square) * (1 + 0x1p-20);
     }
-    score[h] = num::magnitude_of(g.of.scale) * mine.norm[0] * static_cast<double>(m.norm[0]) * (1 + 0x1p-20);
-    const double logarithm = is_key ? static_cast<double>(m.logarithm) : num::magnitude_of(mine.lse);
+    score[h] = num::magnitude_of(g.of.scale) * mine.norm[0] * static_cast<double>(m.facts.norm[0]) * (1 + 0x1p-20);
+    const double logarithm = is_key ? static_cast<double>(m.facts.logarithm) : num::magnitude_of(mine.lse);
     is_left_of[h] = has_columns && !(score[h] + logarithm < most_exponent);
     if (t == 0 && mine.last > mine.first) {
       atomicMin(&m.begin, static_cast<long long>(mine.first));
@@ -484,7 +448,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
       const bool is_there = j + tid < end;
       next_lse =
           is_there ? static_cast<double>(g.of.lse[at[6] + h * g.of.lse_at.head + (j + tid) * g.of.lse_at.row]) : 0.0;
-      next_d = is_there ? sums[(batch * g.heads + h) * g.of.queries + j + tid].x : 0.0;
+      next_d = is_there ? sums[(batch * g.heads + h) * g.of.queries + j + tid].hi : 0.0;
     }
   };
   if (tiles > 0) copy(0);
@@ -561,7 +525,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
       over_lanes(mine.product_squares);
     }
     const bool is_there = mine.n >= 0, has_columns = mine.last > mine.first;
-    const double logarithm = is_key ? static_cast<double>(m.logarithm) : num::magnitude_of(mine.lse);
+    const double logarithm = is_key ? static_cast<double>(m.facts.logarithm) : num::magnitude_of(mine.lse);
     const double eps = ((height(g.of.size) + 1) * score[h] + 6 + score[h] + logarithm) * u;
     const std::int64_t r = tile + row + 8 * h,
                        head = is_key ? key_head : key_head * g.of.group + (is_there ? r / g.of.queries : 0),
@@ -573,7 +537,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     if constexpr (cut::has_factor) {
       const double of_products = eps + 2 * u + additions,
                    of_weights_alone =
-                       height(g.of.value_size) * u * mine.norm[1] * static_cast<double>(m.norm[1]) + mine.bound;
+                       height(g.of.value_size) * u * mine.norm[1] * static_cast<double>(m.facts.norm[1]) + mine.bound;
       const row_bounds bounds(
           of_products * mine.products + of_weights_alone * mine.weights + unknown,
           of_products * sqrt(mine.product_squares) + of_weights_alone * sqrt(mine.weight_squares) + unknown, g.of.scale,
@@ -610,10 +574,6 @@ std::size_t memory_of(const plan::attention_plan& p) {
              : largest_of<T, 128, gradients_of::queries, gradients_of::keys, gradients_of::values>();
 }
 
-record_places places_of(std::int64_t query_heads, std::int64_t key_heads, std::int64_t queries, std::int64_t keys) {
-  return {query_heads, key_heads, ceil_div(queries, chunk_lines), ceil_div(keys, chunk_lines)};
-}
-
 }  // namespace
 
 bool is_for_gradient_tiles(const plan::attention_plan& p, const properties& d) {
@@ -628,7 +588,7 @@ bool is_for_gradient_tiles(const plan::attention_plan& p, const properties& d) {
          is_packed(p, p.k, p.k_at, p.size) && is_packed(p, p.v, p.v_at, p.value_size) &&
          is_packed(p, p.g, p.g_at, p.value_size);
 }
-std::int64_t sums_of_gradient_tiles(const plan::attention_plan& p) { return 2 * p.batches * p.heads * p.queries; }
+std::int64_t sums_of_gradient_tiles(const plan::attention_plan& p) { return 3 * p.batches * p.heads * p.queries; }
 std::int64_t statistics_of_gradient_tiles(const plan::attention_plan& p) {
   const record_places places = places_of(p.batches * p.heads, p.batches * p.key_heads, p.queries, p.keys);
   return (places.chunks() + places.heads()) * static_cast<std::int64_t>(sizeof(line_record) / sizeof(float));
@@ -636,16 +596,17 @@ std::int64_t statistics_of_gradient_tiles(const plan::attention_plan& p) {
 
 template <class T>
 void enqueue_gradient_tiles(const gradient_geometry<T>& g, bool by_first, double* sums, float* statistics,
-                            const gradient_bits& bits, const job& j) {
+                            const gradient_bits& bits, const open_rows& open, const job& j) {
   const record_places places = places_of(g.batches * g.heads, g.batches * g.key_heads, g.of.queries, g.of.keys);
-  auto* const of_queries = reinterpret_cast<double2*>(sums);
+  auto* const of_queries = reinterpret_cast<query_sum*>(sums);
   auto* const joined = reinterpret_cast<line_record*>(statistics);
   line_record* const of_chunks = joined + places.heads();
-  const double2* const known_sums = of_queries;
+  const query_sum* const known_sums = of_queries;
   const line_record *const known_chunks = of_chunks, *const known = joined;
   launch_kernel<gradient_sums<T>>(j, ceil_div(g.query_rows(), line_threads / 32), line_threads, 0, g, of_queries);
   launch_kernel<gradient_statistics<T>>(j, places.chunks(), line_threads, 0, g, places, of_chunks);
-  launch_kernel<gradient_join<T>>(j, places.heads(), line_threads, 0, g, places, known_sums, known_chunks, joined);
+  launch_kernel<gradient_join<T>>(j, places.heads(), line_threads, 0, g, places, known_sums, known_chunks, joined,
+                                  open);
   const auto run = [&]<int Size, gradients_of What>() {
     using cut = gradient_tiling<T, Size, What>;
     const std::int64_t blocks = ceil_div(cut::is_key ? g.of.keys : g.of.group * g.of.queries, cut::rows);
@@ -663,10 +624,10 @@ void enqueue_gradient_tiles(const gradient_geometry<T>& g, bool by_first, double
   }
 }
 template void enqueue_gradient_tiles(const gradient_geometry<f16>&, bool, double*, float*, const gradient_bits&,
-                                     const job&);
+                                     const open_rows&, const job&);
 template void enqueue_gradient_tiles(const gradient_geometry<bf16>&, bool, double*, float*, const gradient_bits&,
-                                     const job&);
+                                     const open_rows&, const job&);
 template void enqueue_gradient_tiles(const gradient_geometry<float>&, bool, double*, float*, const gradient_bits&,
-                                     const job&);
+                                     const open_rows&, const job&);
 
 }  // namespace repdl::cuda
