@@ -189,6 +189,7 @@ void enqueue_second(const attention_geometry& g, dtype type, const float* statis
     if (dtype_of<T> != type) return;
     const auto run = [&]<int Size>() {
       using cut = second_tiling<T, Size>;
+      if (static_cast<std::int64_t>(sizeof(typename cut::memory)) > largest_memory(j.device)) return;
       launch_kernel<attention_second<T, Size>>(j, heads * groups, cut::threads, sizeof(typename cut::memory), g, groups,
                                                chunks_of(g.keys), statistics, bits, open, j.counters);
     };

@@ -307,7 +307,6 @@ void enqueue_gradient_second(const gradient_geometry<T>& g, const double* sums, 
   const record_places places = places_of(g.batches * g.heads, g.batches * g.key_heads, g.of.queries, g.of.keys);
   const auto* const of_queries = reinterpret_cast<const query_sum*>(sums);
   const auto* const records = reinterpret_cast<const line_record*>(statistics);
-  launch_kernel<gradient_list<T>>(j, ceil_div(g.rows(), list_threads), list_threads, 0, g, bits, open);
   // A few rows of a hundred are expected.
   const auto groups = [&](std::int64_t rows) {
     return std::clamp<std::int64_t>(ceil_div(4 * j.device.multiprocessors, open.heads), 1,
@@ -315,6 +314,8 @@ void enqueue_gradient_second(const gradient_geometry<T>& g, const double* sums, 
   };
   const auto run = [&]<int Size>() {
     using cut = second_tiling<T, Size>;
+    if (static_cast<std::int64_t>(sizeof(typename cut::memory)) > largest_memory(j.device)) return;
+    launch_kernel<gradient_list<T>>(j, ceil_div(g.rows(), list_threads), list_threads, 0, g, bits, open);
     const std::int64_t of_queries_groups = groups(open.most_queries), of_keys_groups = groups(open.most_keys);
     launch_kernel<gradient_second<T, Size, false>>(j, open.heads * of_queries_groups, cut::threads,
                                                    sizeof(typename cut::memory), g, of_queries_groups, places,
