@@ -1,9 +1,9 @@
 """Attention on a GPU beside PyTorch's: the memory-efficient kernel of f32, flash attention of 16 bits.
 
-    python3 bench/attention.py [--rounds 15] [--only TEXT]
+    python3 bench/attention.py [--rounds 15] [--only TEXT] [--backward]
 
 For each shape (batch x heads x queries x head size, as many keys unless it says so) milliseconds, medians of the rounds, by turns in one run, and their ratio; how
-many of the results binary64 decided; and whether a few queries have the bits that the CPU gives them.
+many of the results each tier decided; and whether a few queries, or with --backward all gradients of one head, have the bits that the CPU gives them.
 """
 
 import argparse
@@ -29,10 +29,53 @@ def milliseconds(call) -> float:
     return begin.elapsed_time(end)
 
 
+def forward(q, k, v, causal, peer):
+    """(our call, PyTorch's, whether our results are those of the CPU)"""
+    out = torch.empty_like(q)
+
+    def ours() -> None:
+        librepdl.attention(q, k, v, causal=causal, out=out)
+
+    def theirs() -> None:
+        with sdpa_kernel(peer):
+            F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    def is_same() -> bool:
+        few = librepdl.attention(q[:1, :1, -3:].cpu(), k[:1, :1].cpu(), v[:1, :1].cpu(), causal=causal, bottom_right=True)
+        return torch.equal(few, out[:1, :1, -3:].cpu())
+
+    return ours, theirs, is_same
+
+
+def backward(q, k, v, causal, peer):
+    """The same of the gradients of q, k and v; None for few queries, which nobody trains with."""
+    if q.shape[-2] != k.shape[-2]:
+        return None
+    g = torch.randn_like(q)
+    y, lse = librepdl.attention(q, k, v, causal=causal, lse=True)
+    out = tuple(torch.empty_like(x) for x in (q, k, v))
+    asked = [x.detach().requires_grad_() for x in (q, k, v)]
+    with sdpa_kernel(peer):
+        result = F.scaled_dot_product_attention(*asked, is_causal=causal)
+
+    def ours() -> None:
+        librepdl.attention_backward(g, q, k, v, y, lse, causal=causal, out=out)
+
+    def theirs() -> None:
+        torch.autograd.grad(result, asked, g, retain_graph=True)
+
+    def is_same() -> bool:
+        one = librepdl.attention_backward(*(x[:1, :1].cpu() for x in (g, q, k, v, y, lse)), causal=causal)
+        return all(torch.equal(a, b[:1, :1].cpu()) for a, b in zip(one, out))
+
+    return ours, theirs, is_same
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", default="")
+    parser.add_argument("--backward", action="store_true")
     given = parser.parse_args()
     print(torch.cuda.get_device_name(), "PyTorch", torch.__version__, "librepdl", librepdl.__version__)
     context = librepdl.current_context("cuda")
@@ -47,15 +90,10 @@ def main() -> None:
                 torch.manual_seed(0)
                 q = torch.randn(batch, heads, queries, size, device="cuda").to(dtype)
                 k, v = (torch.randn(batch, heads, keys, size, device="cuda").to(dtype) for _ in range(2))
-                out = torch.empty_like(q)
-
-                def ours() -> None:
-                    librepdl.attention(q, k, v, causal=causal, out=out)
-
-                def theirs() -> None:
-                    with sdpa_kernel(peer):
-                        F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-
+                measured = backward(q, k, v, causal, peer) if given.backward else forward(q, k, v, causal, peer)
+                if measured is None:
+                    continue
+                ours, theirs, is_same = measured
                 for warm_up in (ours, theirs, ours, theirs):
                     warm_up()
                 context.reset_statistics()
@@ -63,9 +101,7 @@ def main() -> None:
                 decided = context.statistics()
                 rounds = [(milliseconds(ours), milliseconds(theirs)) for _ in range(given.rounds)]
                 a, b = (statistics.median(times) for times in zip(*rounds))
-                few = librepdl.attention(q[:1, :1, -3:].cpu(), k[:1, :1].cpu(), v[:1, :1].cpu(), causal=causal, bottom_right=True)
-                same = torch.equal(few, out[:1, :1, -3:].cpu())
-                print(f"{name:44} {a:9.3f} {b:9.3f}  {a / b:6.2f} times  {decided}  {'same bits as the CPU' if same else 'OTHER BITS THAN THE CPU'}", flush=True)
+                print(f"{name:44} {a:9.3f} {b:9.3f}  {a / b:6.2f} times  {decided}  {'same bits as the CPU' if is_same() else 'OTHER BITS THAN THE CPU'}", flush=True)
 
 
 if __name__ == "__main__":
