@@ -197,11 +197,13 @@ stage_cuda() {
   # One architecture, and no assembly (ptxas): what runs here is the CPU side and the answer that there is no GPU.
   configure cuda -DCMAKE_CUDA_ARCHITECTURES=90-virtual -DREPDL_WERROR="$(werror)"
   local start=$SECONDS
-  build cuda repdl_cli repdl_tests
+  build cuda repdl_cli repdl_tests repdl_emulated_tests
   printf '   built with %s, %d s\n' "$(nvcc --version | grep -o 'release [0-9.]*')" $((SECONDS - start)) >&3
   lines=2 show build/cuda/tools/repdl info | grep -E '^(backends|GPU|cuda)' >&3
   # On a machine without a GPU: the errors that say so.
   lines=3 show build/cuda/tests/repdl_tests --test-case='cuda*,*errors*'
+  # Kernels, on the CPU.
+  lines=3 show build/cuda/tests/repdl_emulated_tests
 }
 # Programs find librepdl_cuda.so, or say why not.
 stage_cuda_library() {

@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(threads)
   constexpr std::size_t largest =
       sizeof(late_result<T>) > sizeof(num::wide<double>) ? sizeof(late_result<T>) : sizeof(num::wide<double>);
   static_assert(largest >= sizeof(kinds_of_scores));
-  __shared__ alignas(16) std::byte memory[threads * largest];  // for one after the other
+  alignas(16) __shared__ std::byte memory[threads * largest];  // for one after the other
   const auto shared = [&]<class V>() { return reinterpret_cast<V*>(memory); };
   late_result<T>* const results = shared.template operator()<late_result<T>>();
   const int lane = lane_of_thread(), warp = static_cast<int>(threadIdx.x / 32);

@@ -69,6 +69,11 @@ struct query_at {
 // The last word of a query's bits: of lse, and of queries that attention_first computes after attention_tiles.
 inline constexpr std::uint32_t lse_bit = 1, first_bit = 2;
 
+// The greater magnitude, in the order of the bits, in which NaN is the greatest.
+__device__ inline float greater(float a, float b) {
+  return (__float_as_uint(a) & 0x7fffffffu) > (__float_as_uint(b) & 0x7fffffffu) ? a : b;
+}
+
 // Joins what the threads of a block have; every thread gets it.
 template <class V, class Join>
 __device__ V over_block(const V& mine, V* shared, const Join& join) {

@@ -35,8 +35,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
                      const float* statistics, std::uint32_t* bits, const open_queries open, counter* counters) {
   using cut = second_tiling<T, Size>;
   constexpr int steps = cut::steps, threads = cut::threads, keys = cut::keys, eights = cut::eights;
-  extern __shared__ __align__(16) unsigned char memory[];
-  typename cut::memory& m = *reinterpret_cast<typename cut::memory*>(memory);
+  auto& m = memory_of_block<typename cut::memory>();
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
   const std::int64_t of = blockIdx.x / groups_of_head, key_heads = g.heads / g.group, batch = of / key_heads,
                      key_head = of % key_heads;

@@ -63,11 +63,11 @@ __global__ void __launch_bounds__(maxima_threads)
 #pragma unroll
       for (int c = 0; c < columns; ++c) {
         square = fma(static_cast<double>(x[i][c]), static_cast<double>(x[i][c]), square);
-        most_of[c] = y[i][c] <= most_of[c] ? most_of[c] : y[i][c];  // NaN is kept
+        most_of[c] = greater(y[i][c], most_of[c]);
         squares_of[c] = __fmaf_ru(y[i][c], y[i][c], squares_of[c]);
       }
       const float n = __double2float_ru(sqrt(over_warp(square)) * (1 + 0x1p-40));
-      norm = n <= norm ? norm : n;
+      norm = greater(n, norm);
     }
   }
   // In the order of the bits NaN is the greatest.
@@ -117,7 +117,7 @@ struct query_sums {
     const double y = static_cast<double>(power) * 0x1.62e42fefa39efp-1 + num::fast_log(1.0, significand - 1);
     const double f = relative + (4 * (fabs(static_cast<double>(power)) + 1) + 20) * u;
     const num::certified r = num::certify<float>(y, f);
-    return {r.value, r.decided && f < 0x1p900};
+    return {r.value, r.decided && f < 0x1p900 && sum < num::infinity};
   }
 };
 
@@ -144,8 +144,7 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
                     counter* counters) {
   using cut = tiling<T, Size>;
   constexpr int steps = cut::steps, threads = cut::threads, most_words = Size / 32;
-  extern __shared__ __align__(16) unsigned char memory[];
-  typename cut::memory& m = *reinterpret_cast<typename cut::memory*>(memory);
+  auto& m = memory_of_block<typename cut::memory>();
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
   const std::int64_t of = blockIdx.x / blocks_of_head, key_heads = g.heads / g.group, batch = of / key_heads,
                      key_head = of % key_heads;
@@ -395,8 +394,7 @@ __global__ void __launch_bounds__(splitting<T, Size>::threads)
                     double* sums) {
   using cut = splitting<T, Size>;
   constexpr int steps = cut::steps, eights = cut::eights;
-  extern __shared__ __align__(16) unsigned char memory[];
-  typename cut::memory& m = *reinterpret_cast<typename cut::memory*>(memory);
+  auto& m = memory_of_block<typename cut::memory>();
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
   const std::int64_t of = blockIdx.x / parts, part = blockIdx.x % parts, key_heads = g.heads / g.group,
                      batch = of / key_heads, key_head = of % key_heads, rows = g.group * g.queries;
@@ -446,17 +444,17 @@ __global__ void __launch_bounds__(splitting<T, Size>::threads)
     double w[eights][4] = {};
 #pragma unroll
     for (int chain = 0; chain < steps; chain += steps_of_chain) {
-      double part[eights][4] = {};
+      double sums_of_chain[eights][4] = {};
 #pragma unroll
       for (int s = chain; s < chain + steps_of_chain; ++s) {
 #pragma unroll
         for (int eight = 0; eight < eights; ++eight) {
           const auto& from = mine.keys[stage];
-          multiply_add<2>(part[eight], q[s],
+          multiply_add<2>(sums_of_chain[eight], q[s],
                           {from.at(8 * eight + row, 8 * s + t), from.at(8 * eight + row, 8 * s + 4 + t)});
         }
       }
-      add_to(w, part);
+      add_to(w, sums_of_chain);
     }
 #pragma unroll
     for (int eight = 0; eight < eights; ++eight) {

@@ -16,8 +16,7 @@ inline std::int64_t chunks_of(std::int64_t keys) { return std::max<std::int64_t>
 __device__ inline float greatest_norm(const float* statistics, std::int64_t of, std::int64_t chunks) {
   float norm = 0;
   for (std::int64_t c = 0; c < chunks; ++c) {
-    const float x = statistics[(of * chunks + c) * numbers_of_chunk];
-    norm = x <= norm ? norm : x;
+    norm = greater(statistics[(of * chunks + c) * numbers_of_chunk], norm);
   }
   return norm;
 }
@@ -28,7 +27,7 @@ __device__ inline of_column column_of(const float* statistics, std::int64_t of, 
   float most = 0, squares = 0;
   for (std::int64_t c = 0; c < chunks; ++c) {
     const float* const from = statistics + (of * chunks + c) * numbers_of_chunk + 1 + e;
-    most = from[0] <= most ? most : from[0];
+    most = greater(from[0], most);
     squares = __fadd_ru(squares, from[most_size]);
   }
   return {most, __fsqrt_ru(squares)};

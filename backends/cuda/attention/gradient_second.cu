@@ -56,8 +56,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
                     const gradient_bits bits, const open_rows open, counter* counters) {
   using cut = second_tiling<T, Size>;
   constexpr int steps = cut::steps, threads = cut::threads, columns = cut::columns, eights = cut::eights;
-  extern __shared__ __align__(16) unsigned char memory[];
-  typename cut::memory& m = *reinterpret_cast<typename cut::memory*>(memory);
+  auto& m = memory_of_block<typename cut::memory>();
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
   const std::int64_t of = blockIdx.x / groups_of_head, batch = of / g.key_heads, key_head = of % g.key_heads;
   const std::int64_t first_head = batch * g.heads + key_head * g.of.group;

@@ -92,11 +92,11 @@ __global__ void __launch_bounds__(line_threads) gradient_statistics(const __grid
       const int d = 32 * c + lane;
       const float x = d < size ? fabsf(num::widen_to_float(from[j * row + d])) : 0.0f;
       square = fma(static_cast<double>(x), static_cast<double>(x), square);
-      most_of[c] = x <= most_of[c] || most_of[c] != most_of[c] ? most_of[c] : x;  // NaN is kept
+      most_of[c] = greater(x, most_of[c]);
       squares_of[c] = __fmaf_ru(x, x, squares_of[c]);
     }
     const float length = __double2float_ru(sqrt(over_warp(square)) * (1 + 0x1p-40));
-    norm = length <= norm || norm != norm ? norm : length;
+    norm = greater(length, norm);
   }
   // In the order of the bits NaN is the greatest.
   if (lane == 0) atomicMax(&norm_bits, __float_as_uint(norm) & 0x7fffffffu);
@@ -311,8 +311,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
   using cut = gradient_tiling<T, Size, What>;
   constexpr int steps = cut::steps, threads = cut::threads, columns = cut::columns, eights = cut::eights;
   constexpr bool is_key = cut::is_key;
-  extern __shared__ __align__(16) unsigned char memory[];
-  typename cut::memory& m = *reinterpret_cast<typename cut::memory*>(memory);
+  auto& m = memory_of_block<typename cut::memory>();
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
   const std::int64_t of = blockIdx.x / blocks_of_head, batch = of / g.key_heads, key_head = of % g.key_heads;
   // Where there is causality the last queries have most keys and the first keys most queries: these come first.

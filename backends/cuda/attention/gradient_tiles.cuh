@@ -40,10 +40,6 @@ struct record_places {
   }
 };
 
-__device__ inline float greater(float a, float b) {
-  return (__float_as_uint(a) & 0x7fffffffu) > (__float_as_uint(b) & 0x7fffffffu) ? a : b;
-}
-
 inline record_places places_of(std::int64_t query_heads, std::int64_t key_heads, std::int64_t queries,
                                std::int64_t keys) {
   return {query_heads, key_heads, ceil_div(queries, chunk_lines), ceil_div(keys, chunk_lines)};

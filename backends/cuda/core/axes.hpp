@@ -37,15 +37,17 @@ struct strided_axes {
     for (int d = 0; d < rank; ++d) stride[operand][d] = strides[static_cast<std::size_t>(rank - 1 - d)];
   }
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(REPDL_EMULATED)
   // The offsets of operands First, First + 1, ... at a row-major index. Index is 32 bits wide where the number of
   // elements allows it, for the divisions.
   template <int First = 0, class Index, int N>
   __device__ void locate(Index index, std::int64_t (&offset)[N]) const {
     static_assert(First + N <= Operands);
+#if defined(__CUDACC__)
     // Marks the walk for tools/check_ptx.py: it divides by the sizes that follow the rank. ptxas drops the move.
     asm volatile("{ .reg .b32 strided_axes_%1_%2; mov.b32 strided_axes_%1_%2, %0; }" ::"r"(rank), "n"(max_rank),
                  "n"(Operands));
+#endif
 #pragma unroll
     for (int k = 0; k < N; ++k) offset[k] = 0;
 #pragma unroll

@@ -84,6 +84,13 @@ void plan_launch(dispatch::task& t, const job& j, std::int64_t blocks, int threa
   t.emplace<planned_launch<Kernel, Args...>>(j, blocks, threads, args...);
 }
 
+// The dynamic shared memory of a block.
+template <class Memory>
+__device__ Memory& memory_of_block() {
+  extern __shared__ __align__(16) unsigned char memory[];
+  return *reinterpret_cast<Memory*>(memory);
+}
+
 __device__ inline void count_elements(counter* counters, tier t, std::int64_t n) {
   if (n != 0) atomicAdd(counters + static_cast<int>(t), static_cast<counter>(n));
 }

@@ -1,0 +1,181 @@
+// The CUDA kernels of attention and its gradients, emulated: the CPU's results, bit for bit, from every tier, of heads of both sizes, keys that are split,
+// masks, and the classes of the oracle's samples.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/core/drivers.hpp"
+#include "librepdl/librepdl.hpp"
+#include "librepdl/plan/planner.hpp"
+#include "reference/evaluate.hpp"
+#include "reference/samples.hpp"
+#include "tests/helpers/placed_calls.hpp"
+
+namespace repdl::cuda {
+
+// What the drivers ask of CUDA.
+void check(cudaError_t, std::string_view, std::string_view) {}
+unsigned grid_of(std::string_view, std::int64_t blocks) { return static_cast<unsigned>(blocks); }
+void planned::run(void* workspace) {
+  space.place(workspace);
+  enqueue();
+}
+
+}  // namespace repdl::cuda
+
+namespace {
+
+using namespace repdl;
+using reference::absent_shape;
+using reference::array;
+using reference::sample_class;
+using reference::shape_list;
+
+constexpr std::size_t guard = 256;  // bytes around what kernels may write
+
+// Results of one emulated call, and how many elements each tier decided.
+struct emulated {
+  std::vector<array> out;
+  cuda::counter counted[cuda::counter_count] = {};
+};
+
+emulated emulate(const std::string& op, const std::vector<array>& in, const attributes& attrs, tier first, bool wide) {
+  std::vector<const_tensor_view> views;
+  std::vector<std::vector<std::byte>> outputs;
+  for (const array& x : in) {
+    views.push_back(x.absent() ? const_tensor_view{}
+                               : const_tensor_view(x.bytes.data(), x.type, sizes(std::span(x.shape))));
+  }
+  attention_options options;
+  for (const auto& [name, value] : attrs) {
+    if (name == "scale") options.scale = std::get<double>(value);
+    if (name == "causal") options.causal = std::get<bool>(value);
+    if (name == "bottom_right") options.bottom_right = std::get<bool>(value);
+    if (name == "left") options.left = std::get<std::int64_t>(value);
+    if (name == "right") options.right = std::get<std::int64_t>(value);
+  }
+  const bool is_forward = op == "attention";
+  const plan::specs specs = is_forward ? plan::planner<ops::attention>::infer(views, options)
+                                       : plan::planner<ops::attention_backward>::infer(views, options);
+  std::vector<tensor_view> out;
+  for (const tensor_spec& s : specs) {
+    outputs.emplace_back(static_cast<std::size_t>(element_count(s.shape)) * size_of(s.type) + 2 * guard,
+                         std::byte{0x5a});
+    out.emplace_back(outputs.back().data() + guard, s.type, s.shape);
+  }
+  const plan::attention_plan p = is_forward ? plan::planner<ops::attention>::make(views, out, options)
+                                            : plan::planner<ops::attention_backward>::make(views, out, options);
+  emulated e;
+  cuda::job j{{is_forward ? ops::op_id::attention : ops::op_id::attention_backward, p.type, p.type},
+              nullptr,
+              {0, 4, 90, {.wide = wide}},
+              e.counted,
+              first,
+              512,
+              false};
+  dispatch::stored_task task;
+  cuda::prepare(p, j, task);
+  std::vector<std::byte> workspace(task->bytes().value() + 2 * guard, std::byte{0xee});
+  std::byte* const begin = workspace.data() + (guard - reinterpret_cast<std::uintptr_t>(workspace.data()) % guard);
+  task->run(begin);
+  const auto is_whole = [](const std::byte* from, std::size_t count, std::byte b) {
+    return std::all_of(from, from + count, [b](std::byte x) { return x == b; });
+  };
+  CHECK(is_whole(workspace.data(), static_cast<std::size_t>(begin - workspace.data()), std::byte{0xee}));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::vector<std::byte>& b = outputs[i];
+    CHECK(is_whole(b.data(), guard, std::byte{0x5a}));
+    CHECK(is_whole(b.data() + b.size() - guard, guard, std::byte{0x5a}));
+    shape_list shape(specs[i].shape.begin(), specs[i].shape.end());
+    array x(specs[i].type, shape);
+    std::memcpy(x.bytes.data(), b.data() + guard, x.bytes.size());
+    e.out.push_back(x);
+  }
+  return e;
+}
+
+// Numbers between -2 and 2.
+array ordinary(dtype t, const shape_list& shape, std::uint64_t seed) {
+  reference::word_stream w(seed, 9);
+  array x(dtype::f32, shape);
+  for (std::size_t i = 0; i < reference::index(x.count()); ++i)
+    x.set(i, std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(w.next())) * 0x1p-30f));
+  return t == dtype::f32 ? x : reference::evaluate("convert", {x}, {{"dtype", std::string(name_of(t))}});
+}
+
+struct problem {
+  std::int64_t heads, key_heads, queries, keys, size, values;
+  attributes attrs;
+};
+
+void check_both(const std::vector<array>& in, const attributes& attrs, tier first, bool wide = false) {
+  context ctx({.threads = 1});
+  const std::vector<array> y = run(ctx, tests::call_case{"attention", in, attrs});
+  CHECK(emulate("attention", in, attrs, first, wide).out == y);
+  std::vector<array> given = {ordinary(in[0].type, y[0].shape, 4), in[0], in[1], in[2], y[0], y[1]};
+  given.insert(given.end(), in.begin() + 3, in.end());
+  CHECK(emulate("attention_backward", given, attrs, first, wide).out ==
+        run(ctx, tests::call_case{"attention_backward", given, attrs}));
+}
+
+}  // namespace
+
+TEST_CASE("attention on CUDA, emulated: tiles, from every tier") {
+  const attributes causal{{"causal", true}, {"bottom_right", true}};
+  const attributes window{{"left", std::int64_t{9}}, {"right", std::int64_t{5}}};
+  const std::vector<std::pair<dtype, problem>> problems = {{dtype::f32, {2, 1, 25, 40, 64, 48, causal}},
+                                                           {dtype::f32, {1, 1, 18, 35, 72, 104, window}},
+                                                           {dtype::f16, {2, 1, 20, 17, 24, 128, causal}},
+                                                           {dtype::bf16, {2, 2, 18, 20, 64, 64, {}}},
+                                                           {dtype::f32, {1, 1, 70, 90, 16, 8, {}}}};
+  for (const auto& [t, p] : problems) {
+    CAPTURE(p.size);
+    const std::vector<array> in = {ordinary(t, {p.heads, p.queries, p.size}, 1),
+                                   ordinary(t, {p.key_heads, p.keys, p.size}, 2),
+                                   ordinary(t, {p.key_heads, p.keys, p.values}, 3)};
+    check_both(in, p.attrs, tier::binary64);
+    if (p.size == 64) check_both(in, p.attrs, tier::double_double);
+  }
+}
+
+TEST_CASE("attention on CUDA, emulated: few queries and many keys") {
+  const std::vector<array> in = {ordinary(dtype::f32, {2, 3, 64}, 1), ordinary(dtype::f32, {1, 1100, 64}, 2),
+                                 ordinary(dtype::f32, {1, 1100, 40}, 3)};
+  context ctx({.threads = 1});
+  const emulated e = emulate("attention", in, {}, tier::binary64, false);
+  CHECK(e.out == run(ctx, tests::call_case{"attention", in, {}}));
+  CHECK(e.counted[static_cast<int>(tier::binary64)] > 200);
+}
+
+TEST_CASE("attention on CUDA, emulated: without tiles, and exactly") {
+  const array mask =
+      reference::evaluate("less", {ordinary(dtype::f32, {2, 7, 9}, 5), ordinary(dtype::f32, {9}, 6)}, {});
+  const std::vector<array> in = {ordinary(dtype::f32, {2, 7, 5}, 1), ordinary(dtype::f32, {1, 9, 5}, 2),
+                                 ordinary(dtype::f32, {1, 9, 3}, 3), mask, ordinary(dtype::f32, {2}, 7)};
+  for (const tier first : {tier::binary64, tier::double_double, tier::exact}) check_both(in, {}, first);
+  const std::vector<array> whole = {ordinary(dtype::f32, {2, 6, 8}, 1), ordinary(dtype::f32, {1, 7, 8}, 2),
+                                    ordinary(dtype::f32, {1, 7, 8}, 3)};
+  check_both(whole, {}, tier::binary64, true);
+  check_both(whole, {}, tier::exact);
+}
+
+TEST_CASE("attention on CUDA, emulated: classes") {
+  std::uint64_t seed = 0;
+  context ctx({.threads = 1});
+  for (const sample_class kind : reference::element_classes) {
+    for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32}) {
+      CAPTURE(std::string(name_of(kind)));
+      CAPTURE(std::string(name_of(t)));
+      const shape_list q{2, 5, 8}, k{1, 6, 8}, queries{2, 5};
+      const std::vector<array> forward = reference::fill_attention(kind, {t, t, t}, {q, k, k}, {}, ++seed);
+      CHECK(emulate("attention", forward, {}, tier::binary64, false).out ==
+            run(ctx, tests::call_case{"attention", forward, {}}));
+      const std::vector<array> backward =
+          reference::fill_attention_backward(kind, {t, t, t, t, t, dtype::f32}, {q, q, k, k, q, queries}, {}, ++seed);
+      CHECK(emulate("attention_backward", backward, {}, tier::binary64, false).out ==
+            run(ctx, tests::call_case{"attention_backward", backward, {}}));
+    }
+  }
+}

@@ -1,0 +1,37 @@
+// Launches of emulated kernels (tests/cuda/emulation/emulation.hpp).
+#pragma once
+
+#include "backends/cuda/core/drivers.hpp"
+
+namespace repdl::cuda {
+
+template <auto Kernel, class... Args>
+void launch_kernel(const job&, std::int64_t blocks, int threads, std::size_t shared_bytes, const Args&... args) {
+  // Nothing that a kernel reads and has not written is a number.
+  std::vector<unsigned char> memory(shared_bytes + 256);
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  emulation::shared_memory = memory.data() + (256 - begin % 256) % 256;
+  emulation::block_size.x = static_cast<unsigned>(threads);
+  emulation::grid_size.x = static_cast<unsigned>(blocks);
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    std::memset(emulation::shared_memory, 0xff, shared_bytes);
+    emulation::block_at.x = static_cast<unsigned>(b);
+    emulation::block::current().run(threads, [&] { Kernel(args...); });
+  }
+}
+
+// The dynamic shared memory of a block.
+template <class Memory>
+Memory& memory_of_block() {
+  return *reinterpret_cast<Memory*>(emulation::shared_memory);
+}
+
+inline void count_elements(counter* counters, tier t, std::int64_t n) {
+  counters[static_cast<int>(t)] += static_cast<counter>(n);
+}
+
+inline constexpr unsigned full_warp = 0xffffffffu;
+
+inline int lane_of_thread() { return emulation::block::current().thread() % 32; }
+
+}  // namespace repdl::cuda
