@@ -1,13 +1,15 @@
-"""Attention on a GPU beside PyTorch's: the memory-efficient kernel of f32, flash attention of 16 bits.
+"""Attention beside PyTorch's: on a GPU the memory-efficient kernel of f32 and flash attention of 16 bits; on the CPU what PyTorch takes.
 
-    python3 bench/attention.py [--rounds 15] [--only TEXT] [--backward]
+    python3 bench/attention.py [--rounds 15] [--only TEXT] [--backward] [--cpu THREADS]
 
 For each shape (batch x heads x queries x head size, as many keys unless it says so) milliseconds, medians of the rounds, by turns in one run, and their ratio; how
 many of the results each tier decided; and whether a few queries, or with --backward all gradients of one head, have the bits that the CPU gives them.
 """
 
 import argparse
+import contextlib
 import statistics
+import time
 
 import torch
 from torch.nn import functional as F
@@ -17,16 +19,25 @@ import librepdl
 
 SHAPES = [(8, 12, 1024, 1024, 64), (4, 16, 4096, 4096, 64), (2, 16, 4096, 4096, 128), (8, 16, 512, 512, 64), (64, 12, 128, 128, 64),
           (16, 16, 1, 32768, 128), (16, 16, 1, 32768, 64), (1, 8, 8, 32768, 64)]
+ON_CPU = [(1, 12, 512, 512, 64), (1, 4, 1024, 1024, 128), (2, 16, 1, 8192, 64)]
 PEERS = {torch.float32: SDPBackend.EFFICIENT_ATTENTION, torch.bfloat16: SDPBackend.FLASH_ATTENTION, torch.float16: SDPBackend.FLASH_ATTENTION}
 
 
-def milliseconds(call) -> float:
+def milliseconds(call, on_gpu) -> float:
+    if not on_gpu:
+        begin = time.perf_counter()
+        call()
+        return 1e3 * (time.perf_counter() - begin)
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     begin.record()
     call()
     end.record()
     torch.cuda.synchronize()
     return begin.elapsed_time(end)
+
+
+def peer_of(q, peer):
+    return sdpa_kernel(peer) if q.is_cuda else contextlib.nullcontext()
 
 
 def forward(q, k, v, causal, peer):
@@ -37,7 +48,7 @@ def forward(q, k, v, causal, peer):
         librepdl.attention(q, k, v, causal=causal, out=out)
 
     def theirs() -> None:
-        with sdpa_kernel(peer):
+        with peer_of(q, peer):
             F.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
     def is_same() -> bool:
@@ -55,7 +66,7 @@ def backward(q, k, v, causal, peer):
     y, lse = librepdl.attention(q, k, v, causal=causal, lse=True)
     out = tuple(torch.empty_like(x) for x in (q, k, v))
     asked = [x.detach().requires_grad_() for x in (q, k, v)]
-    with sdpa_kernel(peer):
+    with peer_of(q, peer):
         result = F.scaled_dot_product_attention(*asked, is_causal=causal)
 
     def ours() -> None:
@@ -76,11 +87,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", default="")
     parser.add_argument("--backward", action="store_true")
+    parser.add_argument("--cpu", type=int, metavar="THREADS")
     given = parser.parse_args()
-    print(torch.cuda.get_device_name(), "PyTorch", torch.__version__, "librepdl", librepdl.__version__)
-    context = librepdl.current_context("cuda")
+    device = "cpu" if given.cpu else "cuda"
+    if given.cpu:
+        torch.set_num_threads(given.cpu)
+    with librepdl.context(threads=given.cpu or 0):
+        measure(given, device)
+
+
+def measure(given, device) -> None:
+    print(device if given.cpu else torch.cuda.get_device_name(), "PyTorch", torch.__version__, "librepdl", librepdl.__version__)
+    context = librepdl.current_context(device)
     for dtype, peer in PEERS.items():
-        for batch, heads, queries, keys, size in SHAPES:
+        for batch, heads, queries, keys, size in ON_CPU if given.cpu else SHAPES:
             for causal in (False, True):
                 if causal and queries != keys:
                     continue
@@ -88,8 +108,8 @@ def main() -> None:
                 if given.only not in name:
                     continue
                 torch.manual_seed(0)
-                q = torch.randn(batch, heads, queries, size, device="cuda").to(dtype)
-                k, v = (torch.randn(batch, heads, keys, size, device="cuda").to(dtype) for _ in range(2))
+                q = torch.randn(batch, heads, queries, size, device=device).to(dtype)
+                k, v = (torch.randn(batch, heads, keys, size, device=device).to(dtype) for _ in range(2))
                 measured = backward(q, k, v, causal, peer) if given.backward else forward(q, k, v, causal, peer)
                 if measured is None:
                     continue
@@ -99,7 +119,7 @@ def main() -> None:
                 context.reset_statistics()
                 ours()
                 decided = context.statistics()
-                rounds = [(milliseconds(ours), milliseconds(theirs)) for _ in range(given.rounds)]
+                rounds = [(milliseconds(ours, q.is_cuda), milliseconds(theirs, q.is_cuda)) for _ in range(given.rounds)]
                 a, b = (statistics.median(times) for times in zip(*rounds))
                 print(f"{name:44} {a:9.3f} {b:9.3f}  {a / b:6.2f} times  {decided}  {'same bits as the CPU' if is_same() else 'OTHER BITS THAN THE CPU'}", flush=True)
 
