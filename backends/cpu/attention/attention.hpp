@@ -35,14 +35,17 @@ class gradient_rest {
 };
 
 // first: the first tier that is to decide anything. Workspaces, of so many bytes for a block, are 64-byte aligned.
+struct gradient_kernels {
+  std::int64_t (*bytes)(const plan::attention_plan&) noexcept;
+  // A block of queries, or, where is_key, of keys of one head: first and count are theirs.
+  void (*run)(const plan::attention_plan&, const attention_block&, bool is_key, tier first, void* workspace,
+              gradient_rest&, tally&) noexcept;
+};
 struct attention_kernels {
   std::int64_t (*bytes)(const plan::attention_plan&) noexcept;
   void (*run)(const plan::attention_plan&, const attention_block&, tier first, void* workspace, attention_rest&,
               tally&) noexcept;
-  // A block of queries, or, where is_key, of keys of one head: first and count are theirs.
-  std::int64_t (*gradient_bytes)(const plan::attention_plan&) noexcept;
-  void (*run_gradients)(const plan::attention_plan&, const attention_block&, bool is_key, tier first, void* workspace,
-                        gradient_rest&, tally&) noexcept;
+  const gradient_kernels* gradients;
 };
 
 inline constexpr int attention_rows = 64;  // of a block, at most

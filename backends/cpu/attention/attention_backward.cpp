@@ -138,7 +138,7 @@ class gradient_work final : public planned<plan::attention_plan> {
     const double each = 6 + 0.21 * static_cast<double>(p.size + p.value_size);  // bench/thread_estimates.cpp
     threads_ = static_cast<int>(
         std::min<int64_t>(worthwhile_threads(s.launch.threads, pairs, each), std::max<int64_t>(blocks_, 1)));
-    of_block_ = checked_size(s.set.attention->gradient_bytes(p)).rounded_up(64);
+    of_block_ = checked_size(s.set.attention->gradients->bytes(p)).rounded_up(64);
     of_columns_ = checked_size::product(std::max(p.keys, rows), sizeof(num::late_column)).rounded_up(64);
   }
 
@@ -169,7 +169,7 @@ class gradient_work final : public planned<plan::attention_plan> {
         const attention_block block{
             head / p.key_heads, head % p.key_heads, first,
             static_cast<int>(std::min<int64_t>(attention_rows, (is_key ? p.keys : rows_) - first))};
-        s.set.attention->run_gradients(p, block, is_key, s.launch.first_tier, mine, rest, counted);
+        s.set.attention->gradients->run(p, block, is_key, s.launch.first_tier, mine, rest, counted);
       }
       s.count.add(counted);
     });

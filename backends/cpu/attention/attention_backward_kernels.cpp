@@ -578,12 +578,10 @@ class gradient_block {
   row_state state_[attention_rows];
 };
 
-}  // namespace
+int64_t bytes(const plan::attention_plan& p) noexcept { return layout(p).total * 8; }
 
-int64_t gradient_bytes(const plan::attention_plan& p) noexcept { return layout(p).total * 8; }
-
-void run_gradients(const plan::attention_plan& p, const attention_block& b, bool is_key, tier first, void* workspace,
-                   gradient_rest& rest, tally& counted) noexcept {
+void run(const plan::attention_plan& p, const attention_block& b, bool is_key, tier first, void* workspace,
+         gradient_rest& rest, tally& counted) noexcept {
   ops::for_each_format<ops::NARROW>([&]<class T>() {
     if (dtype_of<T> != p.type) return;
     const auto memory = static_cast<double*>(workspace);
@@ -594,5 +592,9 @@ void run_gradients(const plan::attention_plan& p, const attention_block& b, bool
     }
   });
 }
+
+}  // namespace
+
+extern const gradient_kernels attention_gradients_table = {bytes, run};
 
 }  // namespace repdl::cpu::REPDL_ISA

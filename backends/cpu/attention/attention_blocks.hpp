@@ -9,10 +9,7 @@
 
 namespace repdl::cpu::REPDL_ISA {
 
-// attention_backward_kernels.cpp
-std::int64_t gradient_bytes(const plan::attention_plan&) noexcept;
-void run_gradients(const plan::attention_plan&, const attention_block&, bool is_key, tier first, void* workspace,
-                   gradient_rest&, tally&) noexcept;
+extern const gradient_kernels attention_gradients_table;  // attention_backward_kernels.cpp
 
 inline constexpr int block_columns = 64, terms_of_chunk = 16;  // of a sum of products, whose terms are added up first
 inline constexpr int tile_rows = vector_bytes == 64 ? 8 : 4, tile_columns = 2 * lanes64;

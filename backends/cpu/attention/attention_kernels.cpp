@@ -471,6 +471,6 @@ void run(const plan::attention_plan& p, const attention_block& b, tier first, vo
 
 }  // namespace
 
-extern const attention_kernels attention_table = {bytes, run, gradient_bytes, run_gradients};
+extern const attention_kernels attention_table = {bytes, run, &attention_gradients_table};
 
 }  // namespace repdl::cpu::REPDL_ISA
