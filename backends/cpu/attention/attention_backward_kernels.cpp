@@ -429,7 +429,7 @@ class gradient_block {
   // num::allow_underflow
   template <class Mask>
   static void allow_underflow(wide_v& a, const Mask& zero) {
-    a.error += ~zero & (num::magnitude_of(a.value.hi) < 0x1p-900) ? f64v{} + 0x1p-890 : f64v{};
+    a.error += (~zero & (num::magnitude_of(a.value.hi) < 0x1p-900)) ? f64v{} + 0x1p-890 : f64v{};
   }
 
   void decide_wide(const int* rows, int count, int64_t blocks, tally& counted) {
