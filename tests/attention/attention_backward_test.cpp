@@ -151,7 +151,7 @@ TEST_CASE("attention_backward: zeros, ties, and what decides beside them") {
       {{above}, {1}, 1.5, 0, above, 1 + 0x1p-22 + 0.5, 1.5},       // 1.5 above is a tie, to even
       {{above, -200}, {1, 1}, 1.5, 0, above, 1.5 + 0x1p-23, 1.5},  // the second key's score is negative: below the tie
       {{above, above}, {1, -1}, 1.5, 0, above, 0, 1.5},            // terms that cancel
-      {{above, above, -300}, {1, -1, -1}, 1.5, 0, above, 0x1p-149 * 0, 1.5},
+      {{above, above, -300}, {1, -1, -1}, 1.5, 0, above, 0.0, 1.5},
       {{2}, {1}, 1, 0, -100, infinity, infinity},
       {{2}, {1}, 1, 0, 300, 0, 0},
       {{-2}, {1}, 1, 0, 300, -0.0, 0},

@@ -17,8 +17,6 @@ using namespace REPDL_ISA;
 using plan::checked_size;
 using std::int64_t;
 
-num::attention_steps steps(const plan::attention_place& at) { return {at.head, at.row, at.element}; }
-
 template <class T>
 class rest_of_gradients final : public gradient_rest {
  public:
@@ -39,37 +37,18 @@ class rest_of_gradients final : public gradient_rest {
                      {&p_.q_at.batch, &p_.k_at.batch, &p_.v_at.batch, &p_.g_at.batch, &p_.y_at.batch, &p_.mask_at.batch,
                       &p_.given_lse_at.batch},
                      batch);
+    row_.of = num::operands_of<T>(p_);
     num::attention_operands<T>& of = row_.of;
-    of.q = static_cast<const T*>(p_.q) + in.offset(0);
-    of.k = static_cast<const T*>(p_.k) + in.offset(1);
-    of.v = static_cast<const T*>(p_.v) + in.offset(2);
-    of.g = static_cast<const T*>(p_.g) + in.offset(3);
-    of.y = static_cast<const T*>(p_.y) + in.offset(4);
-    of.mask = nullptr;
+    of.q += in.offset(0);
+    of.k += in.offset(1);
+    of.v += in.offset(2);
+    of.g += in.offset(3);
+    of.y += in.offset(4);
     if (p_.mask != nullptr) {
       const int64_t bytes = p_.is_added ? sizeof(T) : 1;
       of.mask = static_cast<const std::byte*>(p_.mask) + in.offset(5) * bytes;
     }
-    of.lse = p_.given_lse + in.offset(6);
-    of.slopes = p_.slopes;
-    of.q_at = steps(p_.q_at);
-    of.k_at = steps(p_.k_at);
-    of.v_at = steps(p_.v_at);
-    of.g_at = steps(p_.g_at);
-    of.y_at = steps(p_.y_at);
-    of.mask_at = steps(p_.mask_at);
-    of.lse_at = steps(p_.given_lse_at);
-    of.group = p_.heads / p_.key_heads;
-    of.queries = p_.queries;
-    of.keys = p_.keys;
-    of.size = p_.size;
-    of.value_size = p_.value_size;
-    of.slope_step = p_.slope_step;
-    of.offset = p_.offset;
-    of.before = p_.before;
-    of.after = p_.after;
-    of.scale = p_.scale;
-    of.is_added = p_.is_added;
+    of.lse += in.offset(6);
     row_.is_key = is_key;
     row_.head = head;
     row_.at = at;

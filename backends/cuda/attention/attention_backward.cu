@@ -182,26 +182,8 @@ template <class T>
 class gradient_work final : public planned {
  public:
   gradient_work(const plan::attention_plan& p, const job& given) : planned(given) {
-    num::attention_operands<T>& of = g_.of;
-    of.q = static_cast<const T*>(p.q);
-    of.k = static_cast<const T*>(p.k);
-    of.v = static_cast<const T*>(p.v);
-    of.g = static_cast<const T*>(p.g);
-    of.y = static_cast<const T*>(p.y);
-    of.mask = p.mask;
-    of.lse = p.given_lse;
-    of.slopes = p.slopes;
-    of.group = p.heads / p.key_heads;
-    of.queries = p.queries;
-    of.keys = p.keys;
-    of.size = p.size;
-    of.value_size = p.value_size;
-    of.slope_step = p.slope_step;
-    of.offset = p.offset;
-    of.before = p.before;
-    of.after = p.after;
-    of.scale = p.scale;
-    of.is_added = p.is_added;
+    g_.of = num::operands_of<T>(p);
+    const num::attention_operands<T>& of = g_.of;
     g_.grad_q = static_cast<T*>(p.grad_q);
     g_.grad_k = static_cast<T*>(p.grad_k);
     g_.grad_v = static_cast<T*>(p.grad_v);
@@ -211,12 +193,11 @@ class gradient_work final : public planned {
     g_.batch.set_shape(p.batch_rank, p.batch_shape);
     const plan::attention_place* const from[] = {&p.q_at,    &p.k_at,         &p.v_at,      &p.g_at,      &p.y_at,
                                                  &p.mask_at, &p.given_lse_at, &p.grad_q_at, &p.grad_k_at, &p.grad_v_at};
-    num::attention_steps* const to[] = {&of.q_at,    &of.k_at,   &of.v_at,      &of.g_at,      &of.y_at,
-                                        &of.mask_at, &of.lse_at, &g_.grad_q_at, &g_.grad_k_at, &g_.grad_v_at};
-    for (int i = 0; i < 10; ++i) {
-      g_.batch.set_stride(i, from[i]->batch);
-      *to[i] = {from[i]->head, from[i]->row, from[i]->element};
-    }
+    for (int i = 0; i < 10; ++i) g_.batch.set_stride(i, from[i]->batch);
+    const auto steps = [](const plan::attention_place& a) { return num::attention_steps{a.head, a.row, a.element}; };
+    g_.grad_q_at = steps(p.grad_q_at);
+    g_.grad_k_at = steps(p.grad_k_at);
+    g_.grad_v_at = steps(p.grad_v_at);
     // Columns of a block are in memory: as many blocks as 256 MiB hold.
     constexpr std::int64_t most = std::int64_t{256} << 20;
     columns_count_ = std::max<std::int64_t>({p.keys, of.group * p.queries, 1});

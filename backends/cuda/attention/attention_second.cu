@@ -1,4 +1,4 @@
-// Results that attention_tiles leaves undecided, of 16 queries of a head of keys at a time, in about 115 bits of scores' units: a warp goes along tiles of 16 keys
+// Results that attention_tiles leaves undecided, of 16 queries of a head of keys at a time: a warp goes along tiles of 16 keys
 // with the fp64 matrix instruction, the warps of a block sharing the keys.
 //
 // Scores, scale times products of split operands (second_tier.cuh), are within |scale| split_error + 2^-103 B of theirs, weights within that and 2^-95

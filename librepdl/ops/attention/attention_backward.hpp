@@ -140,6 +140,40 @@ struct attention_operands {
   }
 };
 
+// Those of a plan's first batch (plan::attention_plan).
+template <class T, class Plan>
+attention_operands<T> operands_of(const Plan& p) {
+  const auto steps = [](const auto& at) { return attention_steps{at.head, at.row, at.element}; };
+  attention_operands<T> of{};
+  of.q = static_cast<const T*>(p.q);
+  of.k = static_cast<const T*>(p.k);
+  of.v = static_cast<const T*>(p.v);
+  of.g = static_cast<const T*>(p.g);
+  of.y = static_cast<const T*>(p.y);
+  of.mask = p.mask;
+  of.lse = p.given_lse;
+  of.slopes = p.slopes;
+  of.q_at = steps(p.q_at);
+  of.k_at = steps(p.k_at);
+  of.v_at = steps(p.v_at);
+  of.g_at = steps(p.g_at);
+  of.y_at = steps(p.y_at);
+  of.mask_at = steps(p.mask_at);
+  of.lse_at = steps(p.given_lse_at);
+  of.group = p.heads / p.key_heads;
+  of.queries = p.queries;
+  of.keys = p.keys;
+  of.size = p.size;
+  of.value_size = p.value_size;
+  of.slope_step = p.slope_step;
+  of.offset = p.offset;
+  of.before = p.before;
+  of.after = p.after;
+  of.scale = p.scale;
+  of.is_added = p.is_added;
+  return of;
+}
+
 // A row: query `at` of a head of q, or key `at` of a head of k.
 template <class T>
 struct gradient_row {
