@@ -76,8 +76,21 @@ __global__ void __launch_bounds__(threads)
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * warps;
   __shared__ float tiles[warps][32][33];
   std::int64_t decided = 0, settled = 0;
-  for (std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32; n < g.total; n += stride) {
-    if (what_is_left && (bits[n * g.words + g.words - 1] & first_bit) == 0) continue;
+  // What is left is looked for among 32 queries at a time.
+  const int at_once = what_is_left ? 32 : 1;
+  std::int64_t next = (static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32) * at_once;
+  unsigned left = 0;
+  while (left != 0 || next < g.total) {
+    if (left == 0) {
+      const std::int64_t looked_at = next + lane;
+      const bool is_mine = lane < at_once && looked_at < g.total &&
+                           (!what_is_left || (bits[looked_at * g.words + g.words - 1] & first_bit) != 0);
+      left = __ballot_sync(full_warp, is_mine);
+      next += stride * at_once;
+      continue;
+    }
+    const std::int64_t n = next - stride * at_once + __ffs(static_cast<int>(left)) - 1;
+    left &= left - 1;
     const query_at<T> at(g, n);
     const num::attention_query<T>& query = at.query;
     double square = 0;
@@ -237,25 +250,13 @@ __global__ void __launch_bounds__(threads)
     undecided += decided ? 0 : 1;
   };
   __shared__ float tile[threads][33], of_query[32];
-  // The queries that have bits, of `threads` at a time.
-  __shared__ std::int64_t found[threads];
-  __shared__ int found_count;
-  std::int64_t next = static_cast<std::int64_t>(blockIdx.x) * threads;
-  int left = 0;
-  while (true) {
-    while (left == 0 && next < g.total) {
-      if (threadIdx.x == 0) found_count = 0;
-      __syncthreads();
-      const std::int64_t looked_at = next + threadIdx.x;
-      bool any = false;
-      for (std::int64_t i = 0; looked_at < g.total && i < g.words; ++i) any = any || bits[looked_at * g.words + i] != 0;
-      if (any) found[atomicAdd(&found_count, 1)] = looked_at;
-      __syncthreads();
-      left = found_count;
-      next += static_cast<std::int64_t>(gridDim.x) * threads;
-    }
-    if (left == 0) break;
-    const std::int64_t n = found[--left];
+  open_rows_of_block<threads> open(g.total, true);
+  const auto has_any = [&](std::int64_t n) {
+    bool any = false;
+    for (std::int64_t i = 0; i < g.words; ++i) any = any || bits[n * g.words + i] != 0;
+    return any;
+  };
+  for (std::int64_t n = open.next(has_any); n >= 0; n = open.next(has_any)) {
     const std::uint32_t* const mine = bits + n * g.words;
     const query_at<T> at(g, n);
     const num::attention_query<T> query =

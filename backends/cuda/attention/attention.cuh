@@ -119,6 +119,40 @@ __device__ inline double greatest_of_warp(double x) {
   return x;
 }
 
+// The rows of a block that have something left, found among some at a time, at most as many as it has threads, all of which ask.
+template <int Threads>
+struct open_rows_of_block {
+  std::int64_t* found;
+  int* count;
+  std::int64_t rows, at_once, next_looked_at;
+  int left = 0;
+
+  __device__ open_rows_of_block(std::int64_t all, bool few_are_open) : rows(all) {
+    const std::int64_t share = (all + gridDim.x - 1) / gridDim.x;
+    at_once = !few_are_open || share < 1 ? 1 : share < Threads ? share : Threads;
+    next_looked_at = blockIdx.x * at_once;
+    __shared__ std::int64_t some[Threads];
+    __shared__ int some_count;
+    found = some;
+    count = &some_count;
+  }
+  // One of them; -1: no more.
+  template <class HasAny>
+  __device__ std::int64_t next(const HasAny& has_any) {
+    while (left == 0 && next_looked_at < rows) {
+      __syncthreads();
+      if (threadIdx.x == 0) *count = 0;
+      __syncthreads();
+      const std::int64_t looked_at = next_looked_at + threadIdx.x;
+      if (threadIdx.x < at_once && looked_at < rows && has_any(looked_at)) found[atomicAdd(count, 1)] = looked_at;
+      __syncthreads();
+      left = *count;
+      next_looked_at += gridDim.x * at_once;
+    }
+    return left == 0 ? -1 : found[--left];
+  }
+};
+
 // attention_backward.cu
 void prepare_gradients(const plan::attention_plan&, const job&, dispatch::task&);
 

@@ -129,12 +129,13 @@ __global__ void __launch_bounds__(threads)
   const int lane = lane_of_thread(), warp = static_cast<int>(threadIdx.x / 32);
   num::late_column* const columns = all_columns + static_cast<std::int64_t>(blockIdx.x) * most_columns;
   std::int64_t by[4] = {}, undecided = 0;
-  for (std::int64_t n = blockIdx.x; n < g.rows(); n += gridDim.x) {
-    if (has_bits) {
-      bool any = false;
-      for (std::int64_t i = threadIdx.x; i < bits.all; i += threads) any = any || bits.words[n * bits.all + i] != 0;
-      if (!__syncthreads_or(any ? 1 : 0)) continue;
-    }
+  open_rows_of_block<threads> open(g.rows(), has_bits);
+  const auto has_any = [&](std::int64_t n) {
+    bool any = !has_bits;
+    for (std::int64_t i = 0; has_bits && i < bits.all; ++i) any = any || bits.words[n * bits.all + i] != 0;
+    return any;
+  };
+  for (std::int64_t n = open.next(has_any); n >= 0; n = open.next(has_any)) {
     const row_at<T> at(g, n);
     const auto is_open = [&](std::int64_t e) {
       return e < at.row.results() && (!has_bits || bits.is_open(n, e, at.row.of.size));

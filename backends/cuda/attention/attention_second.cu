@@ -24,7 +24,7 @@ struct second_tiling {
     double sums[warps][rows_of_second][1 + most_open][2];
     long long n[rows_of_second];
     int first[rows_of_second], last[rows_of_second];
-    int open[rows_of_second][most_open];  // results; -1: no more
+    int open[rows_of_second][most_open], most;  // results; -1: no more; the most that a query has
     double norm[rows_of_second], greatest;
   };
 };
@@ -47,6 +47,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
   std::int64_t decided = 0;
   if (tid == 0) m.greatest = static_cast<double>(greatest_norm(statistics, of, chunks));
   for (std::int64_t group = blockIdx.x % groups_of_head; group * rows_of_second < count; group += groups_of_head) {
+    if (tid == 0) m.most = 0;
     __syncthreads();
     if (tid < rows_of_second) {
       const std::int64_t place = group * rows_of_second + tid,
@@ -55,6 +56,9 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
       const bool is_there = n >= 0 && m.open[tid][0] >= 0;
       const std::int64_t i = n % g.queries;
       const auto within = [&](std::int64_t j) { return static_cast<int>(j < 0 ? 0 : j > g.keys ? g.keys : j); };
+      for (int o = 0; o < most_open; ++o) {
+        if (m.open[tid][o] >= 0) atomicMax(&m.most, o + 1);
+      }
       m.n[tid] = is_there ? n : -1;
       m.first[tid] = is_there ? within(i + g.offset - g.before) : 0;
       m.last[tid] = is_there ? within(i + g.offset + g.after + 1) : 0;
@@ -98,6 +102,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
       if (j < end) m.tiles[warp][stage].copy(lane, k + j * g.k_at.row, g.k_at.row, end - j, g.size);
       commit_copies();
     };
+    const int most = m.most;
     running_sum weights[2], results[2][most_open];
     int j0 = begin + warp * keys;
     copy(j0, 0);
@@ -106,6 +111,17 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
       wait_for_copies<1>();
       __syncwarp();
       const auto& from = m.tiles[warp][stage];
+      // Of each query's first result, which most have alone, v is on its way while scores are computed.
+      const auto value = [&](int eight, int x, int e) {
+        const int r = row + 8 * (x / 2), j = j0 + 8 * eight + 2 * t + x % 2;
+        return e >= 0 && j >= m.first[r] && j < m.last[r] ? num::widen_to_float(v[j * g.v_at.row + e]) : 0.0f;
+      };
+      float y[eights][4];
+#pragma unroll
+      for (int eight = 0; eight < eights; ++eight) {
+#pragma unroll
+        for (int x = 0; x < 4; ++x) y[eight][x] = value(eight, x, m.open[row + 8 * (x / 2)][0]);
+      }
       double sum[eights][4] = {}, rest[eights][4] = {};
       multiply_split(m.parts[0], m.parts[1], from, splitter, sum, rest);
 #pragma unroll
@@ -113,18 +129,16 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
 #pragma unroll
         for (int x = 0; x < 4; ++x) {
           const int r = row + 8 * (x / 2), j = j0 + 8 * eight + 2 * t + x % 2;
-          const bool is_there = j >= m.first[r] && j < m.last[r];
           const num::dd score = num::mul(num::two_sum(sum[eight][x], rest[eight][x]), g.scale);
           num::dd w = num::wide_exp(score.hi, score.lo);
-          if (!is_there) w = {0.0, 0.0};
+          if (j < m.first[r] || j >= m.last[r]) w = {0.0, 0.0};
           weights[x / 2].add(w.hi, w.lo);
 #pragma unroll
           for (int i = 0; i < most_open; ++i) {
-            const int e = m.open[r][i];
-            if (e < 0 || !is_there) continue;
-            const double y = static_cast<double>(num::widen_to_float(v[j * g.v_at.row + e]));
-            const num::dd p = num::two_prod(w.hi, y);
-            results[x / 2][i].add(p.hi, fma(w.lo, y, p.lo));
+            if (i >= most) break;
+            const double of_result = static_cast<double>(i == 0 ? y[eight][x] : value(eight, x, m.open[r][i]));
+            const num::dd p = num::two_prod(w.hi, of_result);
+            results[x / 2][i].add(p.hi, fma(w.lo, of_result, p.lo));
           }
         }
       }

@@ -1,23 +1,21 @@
 // Attention without masks and slopes, of heads of at most 128 numbers: tiles of 16 queries a warp by 32 keys with the fp64 matrix instruction (T. Dao,
-// "FlashAttention-2", 2023). A block has 4 or 8 warps: queries of all heads that go with one head of keys, one head after the other. Tiles of keys and values are
-// copied while the former ones are computed with, and converted to binary64 in the order in which the instruction takes them: a warp's weights, which its
+// "FlashAttention-2", 2023). A block has 4 warps: queries of all heads that go with one head of keys, one head after the other. Tiles of keys and values are
+// copied while the former ones are computed with, and their numbers converted to binary64 on the way to the instruction: a warp's weights, which its
 // lanes have as results of one product, are operands of the next one where key 2 t + j is in the place 4 j + t of eight.
 //
 // There is no reference: scores are at most B = |scale| N_q max N_j, and where that is not below 300 a query is left to attention_first (first_bit). The
 // maxima, of N_j and of |v_je| for each e, and the norms of v_je, are found before (attention_maxima).
 //
 // Bounds, u = 2^-53, with two u for an addition of the matrix instruction (mma.cuh, D1), whose products are exact:
-//   a_j                 (32 + D / 16 + 1) u B, by sums of 16 products (Cauchy and Schwarz); e^a_j within (6 + |a_j|) u, its argument's rounding included
+//   a_j                 (16 + D / 8 + 1) u B, by sums of 8 products (Cauchy and Schwarz); e^a_j within (6 + |a_j|) u, its argument's rounding included
 //   o_e                 32 keys by the instruction, and sums of tiles: (64 + tiles) u sum w_j |v_je|
 //   l                   8 keys a lane and tile, sums of tiles, two of lanes: (11 + tiles) u l
 // and results as in attention_kernels.cpp of the CPU, with V_e the greatest |v_je| of all keys and N_e their norm: within
-// (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((33 + D / 16) B + 6 + B + 64 + tiles + 16) u.
+// (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((17 + D / 8) B + 6 + B + 64 + tiles + 16) u.
 // ln l: l = 2^k m, k ln2 + ln m within 4 u (|k| + 1).
 #include "backends/cuda/attention/attention_tiles.cuh"
-#include "backends/cuda/attention/staged_tile.cuh"
-#include "backends/cuda/product/mma.cuh"
+#include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "librepdl/ops/formats.hpp"
-#include "librepdl/ops/rows/exponentials.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -88,19 +86,13 @@ __global__ void __launch_bounds__(maxima_threads)
   }
 }
 
-// A lane's two queries: rows g and g + 8 of its warp's tile.
-struct lane_query {
-  std::int64_t n, first, last;  // n: among all queries; -1 beyond the last
-  double bound, sum = 0, squares = 0;
-};
-
 // What a query's results are certified with: `spread` is sqrt(sum w_j^2) / l, `relative` (error / l + c u) of the bounds above.
 struct query_sums {
   double sum, spread, relative;
 
   __device__ query_sums(double l, double squares, double bound, std::int64_t size, double additions, bool by_first)
       : sum(l), spread(sqrt(squares) / l * (1 + 0x1p-20)) {
-    const double score = (33 + static_cast<double>((size + 15) / 16)) * bound + 6 + bound;
+    const double score = (height_of_product(size) + 1) * bound + 6 + bound;
     relative = by_first ? (score + (64 + additions + 16)) * u * (1 + 0x1p-20) : num::infinity;
   }
   template <class T>
@@ -121,19 +113,18 @@ struct query_sums {
   }
 };
 
-// How a block is made: of heads of at most Size numbers. Where queries do not fit the registers they are in shared memory.
+// How a block is made: of heads of at most Size numbers.
 template <class T, int Size>
 struct tiling {
-  static constexpr int steps = Size / 8, warps = Size == 64 ? 4 : 8, threads = 32 * warps, queries = 16 * warps;
-  static constexpr int blocks = Size == 64 ? 2 : 1;  // of a multiprocessor
-  static constexpr bool keeps_queries = Size == 64;
+  static constexpr int steps = Size / 8, warps = 4, threads = 32 * warps, queries = 16 * warps, eights = tile_keys / 8;
+  static constexpr int blocks = 2;  // of a multiprocessor
+  using tile = staged_tile<T, Size, threads, tile_keys>;
   struct memory {
-    double2 keys[steps][4][32], values[steps][4][32];
-    float4 queries[keeps_queries ? 1 : steps][threads];
-    staged_tile<T, Size, threads, tile_keys> raw_keys, raw_values;
+    row_tile<steps, threads> queries;  // each read by the thread alone that wrote it
+    tile keys[2], values[2];
     float most[Size], norms[Size];
     float norm;
-    long long begin, end;
+    int begin, end;
   };
 };
 
@@ -143,8 +134,9 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
                     bool by_first, const float* statistics, std::uint32_t* bits, const open_queries open_ones,
                     counter* counters) {
   using cut = tiling<T, Size>;
-  constexpr int steps = cut::steps, threads = cut::threads, most_words = Size / 32;
+  constexpr int steps = cut::steps, threads = cut::threads, eights = cut::eights, most_words = Size / 32;
   auto& m = memory_of_block<typename cut::memory>();
+  const exponential_of_lanes exponential;
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
   const std::int64_t of = blockIdx.x / blocks_of_head, key_heads = g.heads / g.group, batch = of / key_heads,
                      key_head = of % key_heads;
@@ -152,8 +144,9 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
   const std::int64_t tile = (blocks_of_head - 1 - blockIdx.x % blocks_of_head) * cut::queries + warp * 16;
   std::int64_t at[6];
   g.batch.locate(batch, at);
+  const int keys = static_cast<int>(g.keys);
   if (tid == 0) {
-    m.begin = g.keys;
+    m.begin = keys;
     m.end = 0;
     m.norm = greatest_norm(statistics, of, chunks);
   }
@@ -164,19 +157,18 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
   }
   __syncthreads();
 
-  lane_query queries[2];
-  double q[cut::keeps_queries ? steps : 1][4];
+  // A lane's two queries: rows g and g + 8 of its warp's tile.
+  int first[2], last[2];
+  double bound[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    lane_query& mine = queries[h];
     const std::int64_t r = tile + row + 8 * h;
     const bool is_there = r < g.group * g.queries;
     const std::int64_t head = key_head * g.group + (is_there ? r / g.queries : 0), i = is_there ? r % g.queries : 0;
-    const auto within = [&](std::int64_t j) { return j < 0 ? 0 : j > g.keys ? g.keys : j; };
-    mine.n = is_there ? (batch * g.heads + head) * g.queries + i : -1;
-    mine.first = is_there ? within(i + g.offset - g.before) : 0;
-    mine.last = is_there ? within(i + g.offset + g.after + 1) : 0;
-    if (mine.last < mine.first) mine.last = mine.first;
+    const auto within = [&](std::int64_t j) { return static_cast<int>(j < 0 ? 0 : j > g.keys ? g.keys : j); };
+    first[h] = is_there ? within(i + g.offset - g.before) : 0;
+    last[h] = is_there ? within(i + g.offset + g.after + 1) : 0;
+    if (last[h] < first[h]) last[h] = first[h];
     const T* const from = static_cast<const T*>(g.q) + at[0] + head * g.q_at.head + i * g.q_at.row;
     double square = 0;
 #pragma unroll
@@ -185,144 +177,69 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
       for (int j = 0; j < 2; ++j) {
         const int d = 8 * s + 4 * j + t;
         const float x = is_there && d < g.size ? num::widen_to_float(from[d * g.q_at.element]) : 0.0f;
-        if constexpr (cut::keeps_queries) {
-          q[s][2 * j + h] = static_cast<double>(x);
-        } else {
-          (&m.queries[s][tid].x)[2 * j + h] = x;  // read by this thread alone
-        }
+        (&m.queries[s][tid].x)[2 * j + h] = x;
         square = fma(static_cast<double>(x), static_cast<double>(x), square);
       }
     }
     square += __shfl_xor_sync(full_warp, square, 1);
     square += __shfl_xor_sync(full_warp, square, 2);
-    mine.bound = num::magnitude_of(g.scale) * sqrt(square) * static_cast<double>(m.norm) * (1 + 0x1p-20);
-    if (t == 0 && mine.last > mine.first) {
-      atomicMin(&m.begin, static_cast<long long>(mine.first));
-      atomicMax(&m.end, static_cast<long long>(mine.last));
+    bound[h] = num::magnitude_of(g.scale) * sqrt(square) * static_cast<double>(m.norm) * (1 + 0x1p-20);
+    if (t == 0 && last[h] > first[h]) {
+      atomicMin(&m.begin, first[h]);
+      atomicMax(&m.end, last[h]);
     }
   }
-  const bool is_left = __any_sync(full_warp, !(queries[0].bound < most_score) || !(queries[1].bound < most_score));
-  // What all queries of the warp have, and what any has.
-  std::int64_t all_first = queries[0].first > queries[1].first ? queries[0].first : queries[1].first;
-  std::int64_t all_last = queries[0].last < queries[1].last ? queries[0].last : queries[1].last;
-  std::int64_t any_first = g.keys, any_last = 0;
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    if (queries[h].last <= queries[h].first) continue;
-    any_first = queries[h].first < any_first ? queries[h].first : any_first;
-    any_last = queries[h].last > any_last ? queries[h].last : any_last;
-  }
-#pragma unroll
-  for (int by = 4; by < 32; by *= 2) {
-    const auto swapped = [&](std::int64_t x) { return __shfl_xor_sync(full_warp, static_cast<long long>(x), by); };
-    const std::int64_t a = swapped(all_first), b = swapped(all_last), c = swapped(any_first), d = swapped(any_last);
-    all_first = a > all_first ? a : all_first;
-    all_last = b < all_last ? b : all_last;
-    any_first = c < any_first ? c : any_first;
-    any_last = d > any_last ? d : any_last;
-  }
+  const bool is_left = __any_sync(full_warp, !(bound[0] < most_score) || !(bound[1] < most_score));
+  const column_range range(first, last, keys);
   __syncthreads();
-  const std::int64_t begin = m.begin / tile_keys * tile_keys, end = m.end;
+  const int begin = m.begin / tile_keys * tile_keys, end = m.end;
   const T* const k = static_cast<const T*>(g.k) + at[1] + key_head * g.k_at.head;
   const T* const v = static_cast<const T*>(g.v) + at[2] + key_head * g.v_at.head;
-  const auto copy = [&](std::int64_t j) {
-    m.raw_keys.copy(tid, k + j * g.k_at.row, g.k_at.row, end - j, g.size);
-    m.raw_values.copy(tid, v + j * g.v_at.row, g.v_at.row, end - j, g.value_size);
+  const auto copy = [&](int j, int stage) {
+    m.keys[stage].copy(tid, k + j * g.k_at.row, g.k_at.row, end - j, g.size);
+    m.values[stage].copy(tid, v + j * g.v_at.row, g.v_at.row, end - j, g.value_size);
     commit_copies();
   };
-  if (begin < end) copy(begin);
+  if (begin < end) copy(begin, 0);
 
-  double o[steps][4] = {};
-  for (std::int64_t j0 = begin; j0 < end; j0 += tile_keys) {
+  double o[steps][4] = {}, sum[2] = {}, squares[2] = {};
+  for (int j0 = begin, stage = 0; j0 < end; j0 += tile_keys, stage ^= 1) {
     wait_for_copies<0>();
     __syncthreads();
-    for (int i = tid; i < steps * 4 * 32; i += threads) {
-      const int l = i % 32, eight = i / 32 % 4, s = i / 128, r = l / 4, c = l % 4;
-      m.keys[s][eight][l] = {m.raw_keys.at(8 * eight + r, 8 * s + c), m.raw_keys.at(8 * eight + r, 8 * s + 4 + c)};
-      m.values[s][eight][l] = {m.raw_values.at(8 * eight + 2 * c, 8 * s + r),
-                               m.raw_values.at(8 * eight + 2 * c + 1, 8 * s + r)};
-    }
-    __syncthreads();
-    if (j0 + tile_keys < end) copy(j0 + tile_keys);
-    if (is_left || j0 >= any_last || j0 + tile_keys <= any_first) continue;
-
-    double w[4][4] = {};
+    if (j0 + tile_keys < end) copy(j0 + tile_keys, stage ^ 1);
+    if (is_left || !range.has_any(j0, tile_keys)) continue;
+    double w[eights][4];
+    multiply_lines(m.queries, tid, m.keys[stage], w);
+    const bool is_whole = range.has_all(j0, tile_keys);
 #pragma unroll
-    for (int chain = 0; chain < steps; chain += steps_of_chain) {
-      double part[4][4] = {};
-#pragma unroll
-      for (int s = chain; s < chain + steps_of_chain; ++s) {
-        double a[4];
-        if constexpr (cut::keeps_queries) {
-#pragma unroll
-          for (int x = 0; x < 4; ++x) a[x] = q[s][x];
-        } else {
-          const float4 x = m.queries[s][tid];
-          a[0] = x.x, a[1] = x.y, a[2] = x.z, a[3] = x.w;
-        }
-#pragma unroll
-        for (int eight = 0; eight < 4; ++eight) {
-          const double2 b = m.keys[s][eight][lane];
-          multiply_add<2>(part[eight], a, {b.x, b.y});
-        }
-      }
-      add_to(w, part);
-    }
-    const bool is_whole = all_first <= j0 && j0 + tile_keys <= all_last;
-    double sum[2] = {}, squares[2] = {};
-#pragma unroll
-    for (int eight = 0; eight < 4; ++eight) {
+    for (int eight = 0; eight < eights; ++eight) {
 #pragma unroll
       for (int x = 0; x < 4; ++x) {
-        double e = num::fast_exp(w[eight][x] * g.scale);
+        double e = exponential(w[eight][x] * g.scale);
         if (!is_whole) {
-          const lane_query& mine = queries[x / 2];
-          const std::int64_t j = j0 + 8 * eight + 2 * t + x % 2;
-          e = j >= mine.first && j < mine.last ? e : 0.0;
+          const int j = j0 + 8 * eight + 2 * t + x % 2;
+          e = j >= first[x / 2] && j < last[x / 2] ? e : 0.0;
         }
         w[eight][x] = e;
         sum[x / 2] += e;
         squares[x / 2] = fma(e, e, squares[x / 2]);
       }
     }
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      queries[h].sum += sum[h];
-      queries[h].squares += squares[h];
-    }
-    // Two columns of eight at a time: what one waits for the other computes.
-#pragma unroll
-    for (int s = 0; s < steps; s += 2) {
-      double part[2][4] = {};
-#pragma unroll
-      for (int eight = 0; eight < 4; ++eight) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          const double2 b = m.values[s + i][eight][lane];
-          multiply_add<2>(part[i], {w[eight][0], w[eight][2], w[eight][1], w[eight][3]}, {b.x, b.y});
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-#pragma unroll
-        for (int x = 0; x < 4; ++x) o[s + i][x] += part[i][x];
-      }
-    }
+    add_lines(w, m.values[stage], o);
   }
 
   const double tiles = static_cast<double>((end - begin + tile_keys - 1) / tile_keys);
   std::int64_t decided = 0, settled = 0;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    lane_query& mine = queries[h];
-    mine.sum += __shfl_xor_sync(full_warp, mine.sum, 1);
-    mine.sum += __shfl_xor_sync(full_warp, mine.sum, 2);
-    mine.squares += __shfl_xor_sync(full_warp, mine.squares, 1);
-    mine.squares += __shfl_xor_sync(full_warp, mine.squares, 2);
+    over_lanes_of_row(sum[h]);
+    over_lanes_of_row(squares[h]);
     std::uint32_t open[most_words] = {};
-    const bool is_there = mine.n >= 0, has_keys = mine.last > mine.first;
-    const std::int64_t i = is_there ? mine.n % g.queries : 0, head = is_there ? mine.n / g.queries % g.heads : 0;
-    const query_sums sums(mine.sum, mine.squares, mine.bound, g.size, tiles, by_first);
+    const std::int64_t r = tile + row + 8 * h;
+    const bool is_there = r<g.group * g.queries, has_keys = last[h]> first[h];
+    const std::int64_t i = is_there ? r % g.queries : 0, head = key_head * g.group + (is_there ? r / g.queries : 0),
+                       n = (batch * g.heads + head) * g.queries + i;
+    const query_sums sums(sum[h], squares[h], bound[h], g.size, tiles, by_first);
     if (is_there && !is_left) {
       T* const out = static_cast<T*>(g.out) + at[4] + head * g.out_at.head + i * g.out_at.row;
 #pragma unroll
@@ -331,9 +248,9 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
         for (int x = 0; x < 2; ++x) {
           const int e = 8 * s + 2 * t + x;
           if (e >= g.value_size) continue;
-          const num::decided_value<T> r = sums.result<T>(o[s][2 * h + x], m.most[e], m.norms[e]);
-          const bool is_open = has_keys && !r.decided;
-          out[e * g.out_at.element] = has_keys ? r.value : num::from_bits<T>(num::storage_of<T>{0});
+          const num::decided_value<T> found = sums.result<T>(o[s][2 * h + x], m.most[e], m.norms[e]);
+          const bool is_open = has_keys && !found.decided;
+          out[e * g.out_at.element] = has_keys ? found.value : num::from_bits<T>(num::storage_of<T>{0});
           open[s / 4] |= is_open ? 1u << (e % 32) : 0u;
           ++(has_keys ? decided : settled);
           decided -= is_open ? 1 : 0;
@@ -346,14 +263,14 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
       open[word] |= __shfl_xor_sync(full_warp, open[word], 2);
     }
     if (!is_there || t != 0) continue;
-    std::uint32_t* const to = bits + mine.n * g.words;
-    std::uint32_t last = is_left ? first_bit : 0;
+    std::uint32_t* const to = bits + n * g.words;
+    std::uint32_t last_word = is_left ? first_bit : 0;
     if (g.lse != nullptr && !is_left) {
       float* const lse = g.lse + at[5] + head * g.lse_at.head + i * g.lse_at.row;
-      const num::certified r = sums.logarithm();
-      const bool is_open = has_keys && !r.decided;
-      *lse = has_keys ? r.value : -static_cast<float>(num::infinity);
-      last |= is_open ? lse_bit : 0;
+      const num::certified found = sums.logarithm();
+      const bool is_open = has_keys && !found.decided;
+      *lse = has_keys ? found.value : -static_cast<float>(num::infinity);
+      last_word |= is_open ? lse_bit : 0;
       ++(has_keys ? decided : settled);
       decided -= is_open ? 1 : 0;
     }
@@ -363,8 +280,8 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
       if (word + 1 < g.words) to[word] = open[word];
       any = any || (word + 1 < g.words && open[word] != 0);
     }
-    to[g.words - 1] = last;
-    if (any) open_ones.add(of, mine.n);
+    to[g.words - 1] = last_word;
+    if (any) open_ones.add(of, n);
   }
   count_elements(counters, tier::proved, settled);
   count_elements(counters, tier::binary64, decided);
@@ -378,11 +295,14 @@ struct splitting {
   static constexpr int steps = Size / 8, warps = 4, threads = 32 * warps, keys = Size == 64 ? 32 : 16,
                        eights = keys / 8;
   using tile = staged_tile<T, Size, 32, keys>;
-  union memory {
-    struct {
-      tile keys[2], values[2];
-    } of_warp[warps];
-    double sums[warps][16][Size + 2];
+  struct memory {
+    row_tile<steps, 32> queries;
+    union {
+      struct {
+        tile keys[2], values[2];
+      } of_warp[warps];
+      double sums[warps][16][Size + 2];
+    };
   };
 };
 // Of one query and part: its results' sums, sum and squares.
@@ -395,101 +315,76 @@ __global__ void __launch_bounds__(splitting<T, Size>::threads)
   using cut = splitting<T, Size>;
   constexpr int steps = cut::steps, eights = cut::eights;
   auto& m = memory_of_block<typename cut::memory>();
+  const exponential_of_lanes exponential;
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
   const std::int64_t of = blockIdx.x / parts, part = blockIdx.x % parts, key_heads = g.heads / g.group,
                      batch = of / key_heads, key_head = of % key_heads, rows = g.group * g.queries;
   std::int64_t at[6];
   g.batch.locate(batch, at);
-  double q[steps][4];
-  std::int64_t first[2], last[2];
+  int first[2], last[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const std::int64_t r = row + 8 * h;
     const bool is_there = r < rows;
     const std::int64_t head = key_head * g.group + (is_there ? r / g.queries : 0), i = is_there ? r % g.queries : 0;
-    const auto within = [&](std::int64_t j) { return j < 0 ? 0 : j > g.keys ? g.keys : j; };
+    const auto within = [&](std::int64_t j) { return static_cast<int>(j < 0 ? 0 : j > g.keys ? g.keys : j); };
     first[h] = is_there ? within(i + g.offset - g.before) : 0;
     last[h] = is_there ? within(i + g.offset + g.after + 1) : 0;
     const T* const from = static_cast<const T*>(g.q) + at[0] + head * g.q_at.head + i * g.q_at.row;
-#pragma unroll
-    for (int s = 0; s < steps; ++s) {
+    for (int s = warp; s < steps; s += cut::warps) {
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         const int d = 8 * s + 4 * j + t;
-        q[s][2 * j + h] =
-            is_there && d < g.size ? static_cast<double>(num::widen_to_float(from[d * g.q_at.element])) : 0.0;
+        (&m.queries[s][lane].x)[2 * j + h] =
+            is_there && d < g.size ? num::widen_to_float(from[d * g.q_at.element]) : 0.0f;
       }
     }
   }
+  __syncthreads();
   const T* const k = static_cast<const T*>(g.k) + at[1] + key_head * g.k_at.head;
   const T* const v = static_cast<const T*>(g.v) + at[2] + key_head * g.v_at.head;
-  const std::int64_t begin = part * tiles_of_part * cut::keys, end_of_part = begin + tiles_of_part * cut::keys,
-                     end = end_of_part < g.keys ? end_of_part : g.keys;
+  const std::int64_t end_of_part = (part + 1) * tiles_of_part * cut::keys;
+  const int begin = static_cast<int>(part * tiles_of_part * cut::keys),
+            end = static_cast<int>(end_of_part < g.keys ? end_of_part : g.keys);
   auto& mine = m.of_warp[warp];
-  const auto copy = [&](std::int64_t j, int stage) {
+  const auto copy = [&](int j, int stage) {
     if (j < end) {
       mine.keys[stage].copy(lane, k + j * g.k_at.row, g.k_at.row, end - j, g.size);
       mine.values[stage].copy(lane, v + j * g.v_at.row, g.v_at.row, end - j, g.value_size);
     }
     commit_copies();
   };
-  constexpr std::int64_t stride = cut::warps * cut::keys;
-  std::int64_t j0 = begin + warp * cut::keys;
+  constexpr int stride = cut::warps * cut::keys;
+  int j0 = begin + warp * cut::keys;
   copy(j0, 0);
   double o[steps][4] = {}, sum[2] = {}, squares[2] = {};
   for (int stage = 0; j0 < end; j0 += stride, stage ^= 1) {
     copy(j0 + stride, stage ^ 1);
     wait_for_copies<1>();
     __syncwarp();
-    double w[eights][4] = {};
-#pragma unroll
-    for (int chain = 0; chain < steps; chain += steps_of_chain) {
-      double sums_of_chain[eights][4] = {};
-#pragma unroll
-      for (int s = chain; s < chain + steps_of_chain; ++s) {
-#pragma unroll
-        for (int eight = 0; eight < eights; ++eight) {
-          const auto& from = mine.keys[stage];
-          multiply_add<2>(sums_of_chain[eight], q[s],
-                          {from.at(8 * eight + row, 8 * s + t), from.at(8 * eight + row, 8 * s + 4 + t)});
-        }
-      }
-      add_to(w, sums_of_chain);
-    }
+    double w[eights][4];
+    multiply_lines(m.queries, lane, mine.keys[stage], w);
 #pragma unroll
     for (int eight = 0; eight < eights; ++eight) {
 #pragma unroll
       for (int x = 0; x < 4; ++x) {
-        const std::int64_t j = j0 + 8 * eight + 2 * t + x % 2;
+        const int j = j0 + 8 * eight + 2 * t + x % 2;
         // Beyond most_score the results are not looked at.
-        const double e = j >= first[x / 2] && j < last[x / 2] ? num::fast_exp(w[eight][x] * g.scale) : 0.0;
+        const double all = exponential(w[eight][x] * g.scale), e = j >= first[x / 2] && j < last[x / 2] ? all : 0.0;
         w[eight][x] = e;
         sum[x / 2] += e;
         squares[x / 2] = fma(e, e, squares[x / 2]);
       }
     }
-#pragma unroll
-    for (int s = 0; s < steps; ++s) {
-      double some[4] = {};
-#pragma unroll
-      for (int eight = 0; eight < eights; ++eight) {
-        const auto& from = mine.values[stage];
-        multiply_add<2>(some, {w[eight][0], w[eight][2], w[eight][1], w[eight][3]},
-                        {from.at(8 * eight + 2 * t, 8 * s + row), from.at(8 * eight + 2 * t + 1, 8 * s + row)});
-      }
-#pragma unroll
-      for (int x = 0; x < 4; ++x) o[s][x] += some[x];
-    }
+    add_lines(w, mine.values[stage], o);
     __syncwarp();
   }
   wait_for_copies<0>();
   __syncthreads();  // the tiles' memory is free
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    sum[h] += __shfl_xor_sync(full_warp, sum[h], 1);
-    sum[h] += __shfl_xor_sync(full_warp, sum[h], 2);
-    squares[h] += __shfl_xor_sync(full_warp, squares[h], 1);
-    squares[h] += __shfl_xor_sync(full_warp, squares[h], 2);
+    over_lanes_of_row(sum[h]);
+    over_lanes_of_row(squares[h]);
     double* const to = m.sums[warp][row + 8 * h];
 #pragma unroll
     for (int s = 0; s < steps; ++s) {
@@ -586,9 +481,10 @@ std::int64_t memory_of(const plan::attention_plan& p) {
 }  // namespace
 
 bool is_for_tiles(const plan::attention_plan& p, const properties& d) {
-  return d.capability >= 80 && !d.choice.wide && p.mask == nullptr && p.slopes == nullptr && p.keys > 0 && p.size > 0 &&
-         p.value_size > 0 && p.size <= most_size && p.value_size <= most_size && memory_of(p) <= largest_memory(d) &&
-         is_packed(p, p.k, p.k_at, p.size) && is_packed(p, p.v, p.v_at, p.value_size);
+  return d.capability >= 80 && !d.choice.wide && p.mask == nullptr && p.slopes == nullptr && p.keys > 0 &&
+         p.keys <= most_lines && p.size > 0 && p.value_size > 0 && p.size <= most_size && p.value_size <= most_size &&
+         memory_of(p) <= largest_memory(d) && is_packed(p, p.k, p.k_at, p.size) &&
+         is_packed(p, p.v, p.v_at, p.value_size);
 }
 std::int64_t statistics_of_tiles(const plan::attention_plan& p) {
   return p.batches * p.key_heads * chunks_of(p.keys) * numbers_of_chunk;

@@ -45,7 +45,8 @@ struct second_tiling {
     column_facts facts;
     long long n[rows_of_second];
     int first[rows_of_second], last[rows_of_second];
-    int open[rows_of_second][most_open];  // results; -1: no more
+    int open[rows_of_second][most_open], most;  // results; -1: no more; the most that a row has
+    query_sum sums_of_columns[warps][2][columns];
   };
 };
 
@@ -94,6 +95,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
   };
 
   for (std::int64_t group = blockIdx.x % groups_of_head; group * rows_of_second < count; group += groups_of_head) {
+    if (tid == 0) m.most = 0;
     __syncthreads();
     if (tid < rows_of_second) {
       const std::int64_t place = group * rows_of_second + tid, n = place < count ? list[place] : -1;
@@ -103,6 +105,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
         const int bit = m.open[tid][i], words = static_cast<int>(32 * bits.first);
         const bool is_weight = bit >= words;
         if (bit >= 0 && bit - (is_weight ? words : 0) >= (is_weight ? g.of.value_size : g.of.size)) m.open[tid][i] = -1;
+        if (m.open[tid][i] >= 0) atomicMax(&m.most, i + 1);
       }
       const std::int64_t i = n < 0 ? 0 : place_of(n), limit = IsKey ? g.of.queries : g.of.keys;
       const auto within = [&](std::int64_t j) { return static_cast<int>(j < 0 ? 0 : j > limit ? limit : j); };
@@ -167,9 +170,16 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
         const std::int64_t h = n / of_head, j = begin + n % of_head * columns;
         m.tiles[warp][stage][0].copy(lane, columns_of(h, 0) + j * first_row, first_row, end - j, g.of.size);
         m.tiles[warp][stage][1].copy(lane, columns_of(h, 1) + j * second_row, second_row, end - j, g.of.value_size);
+        if constexpr (IsKey) {  // half of one by each lane
+          const bool is_there = j + lane / 2 < end;
+          const query_sum& from = sums[(first_head + h) * g.of.queries + (is_there ? j + lane / 2 : j)];
+          copy_async<16>(reinterpret_cast<float*>(&m.sums_of_columns[warp][stage][lane / 2]) + 4 * (lane % 2),
+                         reinterpret_cast<const float*>(&from) + 4 * (lane % 2), is_there);
+        }
       }
       commit_copies();
     };
+    const int most = m.most;
     running_sum results[2][most_open];
     double weights[2] = {}, products[2] = {};
     copy(warp, 0);
@@ -178,7 +188,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
       copy(n + cut::warps, stage ^ 1);
       wait_for_copies<1>();
       __syncwarp();
-      const std::int64_t of_group = n / of_head, j0 = begin + n % of_head * columns;
+      const int j0 = begin + static_cast<int>(n % of_head) * columns;
       double score[eights][4] = {}, score_rest[eights][4] = {}, factor[eights][4] = {}, factor_rest[eights][4] = {};
       multiply_split(m.parts[0][0], m.parts[0][1], m.tiles[warp][stage][0], splitters[0], score, score_rest);
       multiply_split(m.parts[1][0], m.parts[1][1], m.tiles[warp][stage][1], splitters[1], factor, factor_rest);
@@ -187,13 +197,12 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
 #pragma unroll
         for (int x = 0; x < 4; ++x) {
           const int h = x / 2, r = row + 8 * h;
-          const std::int64_t j = j0 + 8 * eight + 2 * t + x % 2;
+          const int j = j0 + 8 * eight + 2 * t + x % 2;
           if (j < m.first[r] || j >= m.last[r]) continue;
           double minus = -lse[h], hi = d_hi[h], lo = d_lo[h];
           if constexpr (IsKey) {
-            minus = -static_cast<double>(
-                g.of.lse[at[6] + (key_head * g.of.group + of_group) * g.of.lse_at.head + j * g.of.lse_at.row]);
-            const query_sum d = sums[(first_head + of_group) * g.of.queries + j];
+            const query_sum& d = m.sums_of_columns[warp][stage][j - j0];
+            minus = -d.lse;
             hi = d.hi;
             lo = d.lo;
           }
@@ -206,11 +215,11 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
           products[h] += num::magnitude_of(s.hi);
 #pragma unroll
           for (int i = 0; i < most_open; ++i) {
+            if (i >= most) break;
             const int e = m.open[r][i], words = static_cast<int>(32 * bits.first);
             if (e < 0) continue;
             const bool is_weight = IsKey && e >= words;
-            const T* const line = columns_of(of_group, is_weight ? 1 : 0) + j * (is_weight ? second_row : first_row);
-            const double y = static_cast<double>(num::widen_to_float(line[is_weight ? e - words : e]));
+            const double y = m.tiles[warp][stage][is_weight ? 1 : 0].at(j - j0, is_weight ? e - words : e);
             const num::dd a = is_weight ? w : s, p = num::two_prod(a.hi, y);
             results[h][i].add(p.hi, fma(a.lo, y, p.lo));
           }

@@ -1,16 +1,16 @@
 // Gradients of attention without masks and slopes, of heads of at most 128 numbers: tiles of 16 rows a warp by 16 columns with the fp64 matrix
 // instruction (T. Dao, "FlashAttention-2", 2023). Rows are queries and columns keys, for grad_q; or rows are keys and columns the queries of all heads
 // that go with them, for grad_k and grad_v: at once where heads have at most 64 numbers, else in a launch each. Columns are copied while the former ones
-// are computed with, and converted to binary64 in the order in which the instruction takes them (attention_tiles.cu).
+// are computed with, and converted to binary64 on the way to the instruction (attention_tiles.cu).
 //
 // Before that: gradient_sums finds D = g y of every query, gradient_statistics the greatest norm of the lines of q, k, v and g, and of each of their
 // columns the greatest magnitude and the sum of squares; all rounded up.
 //
 // Of a row with B = |scale| N max N_c and L = |lse|, or the greatest one of its columns: all |b_c| are at most B + L, and where that is not below 300
 // the row is left to gradient_settle. Bounds, u = 2^-53, with two u for an addition of the matrix instruction (mma.cuh, D1), whose products are exact:
-//   b_c                 (32 + D_q / 16) u B + u |b_c|, by sums of 16 products (Cauchy and Schwarz); w_c = e^b_c within
-//                       eps = ((33 + D_q / 16) B + 6 + B + L) u of itself
-//   t_c                 error_t = (32 + E / 16) u N_g N_v (the greatest of the columns') + error_D, and u |t_c|
+//   b_c                 (16 + D_q / 8) u B + u |b_c|, by sums of 8 products (Cauchy and Schwarz); w_c = e^b_c within
+//                       eps = ((17 + D_q / 8) B + 6 + B + L) u of itself
+//   t_c                 error_t = (16 + E / 8) u N_g N_v (the greatest of the columns') + error_D, and u |t_c|
 //   sum s_c x_c, s_c = w_c t_c:   16 columns by the instruction, and sums of tiles: c = (32 + tiles + 16) u
 // so that with V the greatest |x_c| and N_x the norm of all x_c the result is within
 //   min(V ((eps + 2 u + c) sum |s| + error_t sum w), N_x ((eps + 2 u + c) sqrt(sum s^2) + error_t sqrt(sum w^2))) |scale|,
@@ -19,10 +19,8 @@
 #include <algorithm>
 
 #include "backends/cuda/attention/gradient_tiles.cuh"
-#include "backends/cuda/attention/staged_tile.cuh"
-#include "backends/cuda/product/mma.cuh"
+#include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "librepdl/ops/formats.hpp"
-#include "librepdl/ops/rows/exponentials.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -38,7 +36,7 @@ __global__ void __launch_bounds__(line_threads)
   const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * (line_threads / 32) + threadIdx.x / 32;
   if (n >= g.query_rows()) return;
   const std::int64_t i = n % g.of.queries, head = n / g.of.queries % g.heads;
-  std::int64_t at[5];
+  std::int64_t at[7];
   g.batch.locate(n / g.of.queries / g.heads, at);
   const T* const from = g.of.g + at[3] + head * g.of.g_at.head + i * g.of.g_at.row;
   const T* const y = g.of.y + at[4] + head * g.of.y_at.head + i * g.of.y_at.row;
@@ -48,7 +46,8 @@ __global__ void __launch_bounds__(line_threads)
             static_cast<double>(num::widen_to_float(y[e * g.of.y_at.element])));
   }
   const num::wide<double> d = over_warp(sum).total(g.of.value_size + 32);
-  if (lane == 0) sums[n] = {d.value.hi, d.value.lo, d.error};
+  const float lse = g.of.lse[at[6] + head * g.of.lse_at.head + i * g.of.lse_at.row];
+  if (lane == 0) sums[n] = {static_cast<double>(lse), d.value.hi, d.value.lo, d.error};
 }
 
 // A block a chunk of lines.
@@ -174,35 +173,20 @@ template <class T, int Size, gradients_of What>
 struct gradient_tiling {
   static constexpr bool is_key = What != gradients_of::queries, has_factor = What != gradients_of::values,
                         has_weight = What == gradients_of::values || What == gradients_of::keys_and_values;
-  static constexpr int steps = Size / 8, warps = Size == 64 ? 4 : 8, threads = 32 * warps, rows = 16 * warps;
-  static constexpr int blocks = Size == 64 ? 2 : 1;  // of a multiprocessor
+  static constexpr int steps = Size / 8, warps = 4, threads = 32 * warps, rows = 16 * warps;
+  static constexpr int blocks = 2;  // of a multiprocessor
   static constexpr int columns = 16, eights = columns / 8;
-  using fragments = double2[steps][eights][32];
-  struct none {};
-  template <bool Is, class V>
-  using only_if = std::conditional_t<Is, V, none>;
+  using tile = staged_tile<T, Size, threads, columns>;
   struct memory {
-    fragments first;  // of q or k, for scores; of g or v, for factors; and for sums
-    only_if<has_factor, fragments> second, of_factors;
-    only_if<has_weight, fragments> of_weights;
-    float4 rows[has_factor ? 2 : 1][steps][threads];
-    staged_tile<T, Size, threads, columns> raw[2];
-    double lse[columns], d[columns];
+    row_tile<steps, threads> of_rows[has_factor ? 2 : 1];  // each read by the thread alone that wrote it
+    tile first[2], second[2];                              // of q or k, for scores; of g or v
+    double2 sums[2][columns];                              // lse and D of queries
+    double norms_of_row[2][rows];
     float most[2][Size], norms[2][Size];
     column_facts facts;
-    long long begin, end;
+    int begin, end;
   };
 };
-
-// A lane's two rows: g and g + 8 of its warp's tile. Columns of keys have one lse and D, those of queries their own.
-struct lane_row {
-  std::int64_t n, first, last;  // n: among all rows; -1 beyond the last. Columns, of queries within each head
-  double norm[2], lse = 0, d = 0, bound = 0;
-  double weights = 0, weight_squares = 0, products = 0, product_squares = 0;
-};
-
-// The roundings on the way of a term of a score or a factor, in halves of those of the instruction.
-__device__ double height(std::int64_t size) { return 32 + static_cast<double>((size + 15) / 16); }
 
 // Whether sums are decided, each by the two bounds beside its column's greatest magnitude and norm.
 struct row_bounds {
@@ -226,50 +210,6 @@ struct row_bounds {
   }
 };
 
-// to += the products of a warp's rows and a tile of columns.
-template <class Cut>
-__device__ void multiply(const float4 (&rows)[Cut::steps][Cut::threads], const typename Cut::fragments& columns,
-                         double (&to)[Cut::eights][4]) {
-  const int lane = lane_of_thread();
-#pragma unroll
-  for (int chain = 0; chain < Cut::steps; chain += steps_of_chain) {
-    double part[Cut::eights][4] = {};
-#pragma unroll
-    for (int s = chain; s < chain + steps_of_chain; ++s) {
-      const float4 a = rows[s][threadIdx.x];
-#pragma unroll
-      for (int eight = 0; eight < Cut::eights; ++eight) {
-        const double2 b = columns[s][eight][lane];
-        multiply_add<2>(part[eight], {a.x, a.y, a.z, a.w}, {b.x, b.y});
-      }
-    }
-    add_to(to, part);
-  }
-}
-// to += weights of a tile of columns times their numbers, added up before. Two columns of eight at a time: what one waits for the other computes.
-template <class Cut>
-__device__ void add_up(const double (&weights)[Cut::eights][4], const typename Cut::fragments& values,
-                       double (&to)[Cut::steps][4]) {
-  const int lane = lane_of_thread();
-#pragma unroll
-  for (int s = 0; s < Cut::steps; s += 2) {
-    double some[2][4] = {};
-#pragma unroll
-    for (int eight = 0; eight < Cut::eights; ++eight) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const double2 b = values[s + i][eight][lane];
-        multiply_add<2>(some[i], {weights[eight][0], weights[eight][2], weights[eight][1], weights[eight][3]},
-                        {b.x, b.y});
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-#pragma unroll
-      for (int c = 0; c < 4; ++c) to[s + i][c] += some[i][c];
-    }
-  }
-}
 // Rounds half h of a warp's sums; its bits, of the words from `open` on, are of the results that are left. How many are not.
 template <class Cut, class T>
 __device__ std::int64_t decide(const double (&sums)[Cut::steps][4], int h, const row_bounds& bounds, const float* most,
@@ -312,6 +252,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
   constexpr int steps = cut::steps, threads = cut::threads, columns = cut::columns, eights = cut::eights;
   constexpr bool is_key = cut::is_key;
   auto& m = memory_of_block<typename cut::memory>();
+  const exponential_of_lanes exponential;
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
   const std::int64_t of = blockIdx.x / blocks_of_head, batch = of / g.key_heads, key_head = of % g.key_heads;
   // Where there is causality the last queries have most keys and the first keys most queries: these come first.
@@ -337,50 +278,53 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     m.norms[which][c] = __fsqrt_ru(squares);
   }
   if (tid == 0) {
-    m.begin = is_key ? g.of.queries : g.of.keys;
+    m.begin = static_cast<int>(is_key ? g.of.queries : g.of.keys);
     m.end = 0;
     m.facts = facts_of<is_key>(places, records, of, first_head, g.of.group);
   }
   __syncthreads();
 
-  lane_row rows[2];
-  double score[2];  // B of each
+  // A lane's two rows: g and g + 8 of its warp's tile.
+  const std::int64_t length = is_key ? g.of.keys : g.of.group * g.of.queries;
+  const auto has_row = [&](int h) { return tile + row + 8 * h < length; };
+  const auto head_of = [&](int h) {
+    return is_key ? key_head : key_head * g.of.group + (has_row(h) ? (tile + row + 8 * h) / g.of.queries : 0);
+  };
+  const auto line_of = [&](int h) {
+    const std::int64_t r = has_row(h) ? tile + row + 8 * h : 0;
+    return is_key ? r : r % g.of.queries;
+  };
+  // Among all rows: queries come first.
+  const auto place_of = [&](int h) {
+    return is_key ? g.query_rows() + of * g.of.keys + line_of(h)
+                  : (batch * g.heads + head_of(h)) * g.of.queries + line_of(h);
+  };
+  const auto bound_of_scores = [&](int h) {
+    return num::magnitude_of(g.of.scale) * m.norms_of_row[0][16 * warp + row + 8 * h] *
+           static_cast<double>(m.facts.norm[0]) * (1 + 0x1p-20);
+  };
+  int first[2], last[2];  // columns; of queries within each head
+  double lse[2] = {}, of_query[2] = {};
   bool is_left_of[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    lane_row& mine = rows[h];
-    const std::int64_t r = tile + row + 8 * h, length = is_key ? g.of.keys : g.of.group * g.of.queries;
-    const bool is_there = r < length;
-    const std::int64_t head = is_key ? key_head : key_head * g.of.group + (is_there ? r / g.of.queries : 0),
-                       i = !is_there ? 0
-                           : is_key  ? r
-                                     : r % g.of.queries;
-    const std::int64_t limit = is_key ? g.of.queries : g.of.keys;
-    const auto within = [&](std::int64_t j) { return j < 0 ? 0 : j > limit ? limit : j; };
-    if constexpr (is_key) {
-      mine.n = is_there ? g.query_rows() + of * g.of.keys + i : -1;
-      mine.first = is_there ? within(i - g.of.offset - g.of.after) : 0;
-      mine.last = is_there ? within(i - g.of.offset + g.of.before + 1) : 0;
-      mine.bound = static_cast<double>(m.facts.bound);
-    } else {
-      mine.n = is_there ? (batch * g.heads + head) * g.of.queries + i : -1;
-      mine.first = is_there ? within(i + g.of.offset - g.of.before) : 0;
-      mine.last = is_there ? within(i + g.of.offset + g.of.after + 1) : 0;
-    }
-    if (mine.last < mine.first) mine.last = mine.first;
-    const bool has_columns = mine.last > mine.first;  // of others lse and D may be anything
+    const bool is_there = has_row(h);
+    const std::int64_t head = head_of(h), i = line_of(h), limit = is_key ? g.of.queries : g.of.keys;
+    const auto within = [&](std::int64_t j) { return static_cast<int>(j < 0 ? 0 : j > limit ? limit : j); };
+    first[h] = is_there ? within(is_key ? i - g.of.offset - g.of.after : i + g.of.offset - g.of.before) : 0;
+    last[h] = is_there ? within(is_key ? i - g.of.offset + g.of.before + 1 : i + g.of.offset + g.of.after + 1) : 0;
+    if (last[h] < first[h]) last[h] = first[h];
+    const bool has_columns = last[h] > first[h];  // of others lse and D may be anything
     if (!is_key && has_columns) {
-      mine.lse = static_cast<double>(g.of.lse[at[6] + head * g.of.lse_at.head + i * g.of.lse_at.row]);
-      mine.d = sums[mine.n].hi;
-      mine.bound = sums[mine.n].bound();
+      lse[h] = sums[place_of(h)].lse;
+      of_query[h] = sums[place_of(h)].hi;
     }
-    const T* const first = is_key ? g.of.k + at[1] + head * g.of.k_at.head + i * g.of.k_at.row
-                                  : g.of.q + at[0] + head * g.of.q_at.head + i * g.of.q_at.row;
-    const T* const second = is_key ? g.of.v + at[2] + head * g.of.v_at.head + i * g.of.v_at.row
-                                   : g.of.g + at[3] + head * g.of.g_at.head + i * g.of.g_at.row;
+    const T* const line[2] = {is_key ? g.of.k + at[1] + head * g.of.k_at.head + i * g.of.k_at.row
+                                     : g.of.q + at[0] + head * g.of.q_at.head + i * g.of.q_at.row,
+                              is_key ? g.of.v + at[2] + head * g.of.v_at.head + i * g.of.v_at.row
+                                     : g.of.g + at[3] + head * g.of.g_at.head + i * g.of.g_at.row};
 #pragma unroll
-    for (int which = 0; which < 2; ++which) {
-      const T* const from = which == 0 ? first : second;
+    for (int which = 0; which < (cut::has_factor ? 2 : 1); ++which) {
       const std::int64_t size = which == 0 ? g.of.size : g.of.value_size;
       double square = 0;
 #pragma unroll
@@ -388,158 +332,144 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
           const int d = 8 * s + 4 * j + t;
-          const float x = is_there && d < size ? num::widen_to_float(from[d]) : 0.0f;
-          if (which == 0 || cut::has_factor)
-            (&m.rows[cut::has_factor ? which : 0][s][tid].x)[2 * j + h] = x;  // read by this thread alone
+          const float x = is_there && d < size ? num::widen_to_float(line[which][d]) : 0.0f;
+          (&m.of_rows[which][s][tid].x)[2 * j + h] = x;
           square = fma(static_cast<double>(x), static_cast<double>(x), square);
         }
       }
-      square += __shfl_xor_sync(full_warp, square, 1);
-      square += __shfl_xor_sync(full_warp, square, 2);
-      mine.norm[which] = sqrt(square) * (1 + 0x1p-20);
+      over_lanes_of_row(square);
+      if (t == 0) m.norms_of_row[which][16 * warp + row + 8 * h] = sqrt(square) * (1 + 0x1p-20);
     }
-    score[h] = num::magnitude_of(g.of.scale) * mine.norm[0] * static_cast<double>(m.facts.norm[0]) * (1 + 0x1p-20);
-    const double logarithm = is_key ? static_cast<double>(m.facts.logarithm) : num::magnitude_of(mine.lse);
-    is_left_of[h] = has_columns && !(score[h] + logarithm < most_exponent);
-    if (t == 0 && mine.last > mine.first) {
-      atomicMin(&m.begin, static_cast<long long>(mine.first));
-      atomicMax(&m.end, static_cast<long long>(mine.last));
+    __syncwarp();
+    const double logarithm = is_key ? static_cast<double>(m.facts.logarithm) : num::magnitude_of(lse[h]);
+    is_left_of[h] = has_columns && !(bound_of_scores(h) + logarithm < most_exponent);
+    if (t == 0 && has_columns) {
+      atomicMin(&m.begin, first[h]);
+      atomicMax(&m.end, last[h]);
     }
   }
   const bool is_left = __any_sync(full_warp, is_left_of[0] || is_left_of[1]);
-  // What all rows of the warp have, and what any has.
-  std::int64_t all_first = rows[0].first > rows[1].first ? rows[0].first : rows[1].first;
-  std::int64_t all_last = rows[0].last < rows[1].last ? rows[0].last : rows[1].last;
-  std::int64_t any_first = is_key ? g.of.queries : g.of.keys, any_last = 0;
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    if (rows[h].last <= rows[h].first) continue;
-    any_first = rows[h].first < any_first ? rows[h].first : any_first;
-    any_last = rows[h].last > any_last ? rows[h].last : any_last;
-  }
-#pragma unroll
-  for (int by = 4; by < 32; by *= 2) {
-    const auto swapped = [&](std::int64_t x) { return __shfl_xor_sync(full_warp, static_cast<long long>(x), by); };
-    const std::int64_t a = swapped(all_first), b = swapped(all_last), c = swapped(any_first), d = swapped(any_last);
-    all_first = a > all_first ? a : all_first;
-    all_last = b < all_last ? b : all_last;
-    any_first = c < any_first ? c : any_first;
-    any_last = d > any_last ? d : any_last;
-  }
+  const column_range range(first, last, static_cast<int>(is_key ? g.of.queries : g.of.keys));
   __syncthreads();
 
   // Tiles of columns: of all heads, where these are queries.
-  const std::int64_t begin = m.begin / columns * columns, end = m.end;
-  const std::int64_t of_head = begin < end ? (end - begin + columns - 1) / columns : 0, tiles = of_head * count;
-  const T *const first = is_key ? g.of.q + at[0] : g.of.k + at[1] + key_head * g.of.k_at.head,
-                 *const second = is_key ? g.of.g + at[3] : g.of.v + at[2] + key_head * g.of.v_at.head;
+  const int begin = m.begin / columns * columns, end = m.end;
+  const int of_head = begin < end ? (end - begin + columns - 1) / columns : 0;
+  const std::int64_t tiles = of_head * count;
+  const T* from[2] = {
+      is_key ? g.of.q + at[0] + key_head * g.of.group * g.of.q_at.head : g.of.k + at[1] + key_head * g.of.k_at.head,
+      is_key ? g.of.g + at[3] + key_head * g.of.group * g.of.g_at.head : g.of.v + at[2] + key_head * g.of.v_at.head};
   const std::int64_t first_row = is_key ? g.of.q_at.row : g.of.k_at.row,
                      second_row = is_key ? g.of.g_at.row : g.of.v_at.row;
-  double next_lse = 0, next_d = 0;  // of column tid
-  const auto copy = [&](std::int64_t n) {
-    const std::int64_t h = key_head * g.of.group + n / of_head, j = begin + n % of_head * columns;
-    const T* const from = is_key ? first + h * g.of.q_at.head : first;
-    m.raw[0].copy(tid, from + j * first_row, first_row, end - j, g.of.size);
-    const T* const other = is_key ? second + h * g.of.g_at.head : second;
-    m.raw[1].copy(tid, other + j * second_row, second_row, end - j, g.of.value_size);
-    commit_copies();
+  const query_sum* sums_of_head = sums + first_head * g.of.queries;
+  const auto copy = [&](int j, int stage) {
+    m.first[stage].copy(tid, from[0] + j * first_row, first_row, end - j, g.of.size);
+    m.second[stage].copy(tid, from[1] + j * second_row, second_row, end - j, g.of.value_size);
     if (is_key && tid < columns) {
-      const bool is_there = j + tid < end;
-      next_lse =
-          is_there ? static_cast<double>(g.of.lse[at[6] + h * g.of.lse_at.head + (j + tid) * g.of.lse_at.row]) : 0.0;
-      next_d = is_there ? sums[(batch * g.heads + h) * g.of.queries + j + tid].hi : 0.0;
+      copy_async<16>(reinterpret_cast<float*>(&m.sums[stage][tid]),
+                     reinterpret_cast<const float*>(sums_of_head + (j + tid < end ? j + tid : 0)), j + tid < end);
     }
+    commit_copies();
   };
-  if (tiles > 0) copy(0);
+  int next = begin;  // the column that the next tile begins with
+  const auto copy_next = [&](int stage) {
+    copy(next, stage);
+    next += columns;
+    if (!is_key || next < end) return;
+    next = begin;
+    from[0] += g.of.q_at.head;
+    from[1] += g.of.g_at.head;
+    sums_of_head += g.of.queries;
+  };
+  if (tiles > 0) copy_next(0);
 
   double of_factors[cut::has_factor ? steps : 1][4] = {}, of_weights[cut::has_weight ? steps : 1][4] = {};
-  for (std::int64_t n = 0; n < tiles; ++n) {
-    const std::int64_t j0 = begin + n % of_head * columns;
+  double weights[2] = {}, weight_squares[2] = {}, products[2] = {}, product_squares[2] = {};
+  int j0 = begin;
+  for (std::int64_t n = 0; n < tiles; ++n, j0 = j0 + columns < end ? j0 + columns : begin) {
+    const int stage = static_cast<int>(n & 1);
     wait_for_copies<0>();
     __syncthreads();
-    for (int i = tid; i < steps * eights * 32; i += threads) {
-      const int l = i % 32, eight = i / 32 % eights, s = i / (32 * eights), r = l / 4, c = l % 4;
-      const auto of_products = [&](int which) {
-        return double2{m.raw[which].at(8 * eight + r, 8 * s + c), m.raw[which].at(8 * eight + r, 8 * s + 4 + c)};
-      };
-      const auto of_sums = [&](int which) {
-        return double2{m.raw[which].at(8 * eight + 2 * c, 8 * s + r),
-                       m.raw[which].at(8 * eight + 2 * c + 1, 8 * s + r)};
-      };
-      m.first[s][eight][l] = of_products(0);
-      if constexpr (cut::has_factor) {
-        m.second[s][eight][l] = of_products(1);
-        m.of_factors[s][eight][l] = of_sums(0);
-      }
-      if constexpr (cut::has_weight) m.of_weights[s][eight][l] = of_sums(1);
-    }
-    if (is_key && tid < columns) {
-      m.lse[tid] = next_lse;
-      m.d[tid] = next_d;
-    }
-    __syncthreads();
-    if (n + 1 < tiles) copy(n + 1);
-    if (is_left || j0 >= any_last || j0 + columns <= any_first) continue;
+    if (n + 1 < tiles) copy_next(stage ^ 1);
+    if (is_left || !range.has_any(j0, columns)) continue;
 
-    double w[eights][4] = {}, x[eights][4] = {};
-    multiply<cut>(m.rows[0], m.first, w);
-    if constexpr (cut::has_factor) multiply<cut>(m.rows[1], m.second, x);
-    const bool is_whole = all_first <= j0 && j0 + columns <= all_last;
+    double w[eights][4], x[eights][4];
+    multiply_lines(m.of_rows[0], tid, m.first[stage], w);
+    if constexpr (cut::has_factor) multiply_lines(m.of_rows[1], tid, m.second[stage], x);
+    const bool is_whole = range.has_all(j0, columns);
 #pragma unroll
     for (int eight = 0; eight < eights; ++eight) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        lane_row& mine = rows[i / 2];
-        const int column = 8 * eight + 2 * t + i % 2;
-        double e = num::fast_exp(fma(w[eight][i], g.of.scale, is_key ? -m.lse[column] : -mine.lse));
-        if (!is_whole) e = j0 + column >= mine.first && j0 + column < mine.last ? e : 0.0;
+        const int h = i / 2, column = 8 * eight + 2 * t + i % 2;
+        const double2 known = is_key ? m.sums[stage][column] : double2{lse[h], of_query[h]};
+        double e = exponential(fma(w[eight][i], g.of.scale, -known.x));
+        if (!is_whole) e = j0 + column >= first[h] && j0 + column < last[h] ? e : 0.0;
         w[eight][i] = e;
-        mine.weights += e;
-        mine.weight_squares = fma(e, e, mine.weight_squares);
+        weights[h] += e;
+        weight_squares[h] = fma(e, e, weight_squares[h]);
         if constexpr (cut::has_factor) {
-          const double s = e * (x[eight][i] - (is_key ? m.d[column] : mine.d));
+          const double s = e * (x[eight][i] - known.y);
           x[eight][i] = s;
-          mine.products += num::magnitude_of(s);
-          mine.product_squares = fma(s, s, mine.product_squares);
+          products[h] += num::magnitude_of(s);
+          product_squares[h] = fma(s, s, product_squares[h]);
         }
       }
     }
-    if constexpr (cut::has_factor) add_up<cut>(x, m.of_factors, of_factors);
-    if constexpr (cut::has_weight) add_up<cut>(w, m.of_weights, of_weights);
+    if constexpr (cut::has_factor) add_lines(x, m.first[stage], of_factors);
+    if constexpr (cut::has_weight) add_lines(w, m.second[stage], of_weights);
+  }
+
+  // A query of one key has y = v, and then T is 0, not only near it.
+  bool is_alone[2] = {};
+  if constexpr (!is_key) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const bool has_one = last[h] - first[h] == 1;
+      if (!__any_sync(full_warp, has_one)) continue;
+      const T* const y = g.of.y + at[4] + head_of(h) * g.of.y_at.head + line_of(h) * g.of.y_at.row;
+      const T* const v = g.of.v + at[2] + key_head * g.of.v_at.head + first[h] * g.of.v_at.row;
+      bool is_same = has_one;
+      for (std::int64_t e = t; has_one && e < g.of.value_size; e += 4) {
+        is_same = is_same && num::widen_to_float(y[e * g.of.y_at.element]) == num::widen_to_float(v[e]);
+      }
+      const unsigned same = __ballot_sync(full_warp, is_same);
+      is_alone[h] = (same >> (4 * row) & 15u) == 15u && !is_left;
+      for (int s = 0; is_alone[h] && s < steps; ++s) of_factors[s][2 * h] = of_factors[s][2 * h + 1] = 0;
+      if (is_alone[h]) products[h] = product_squares[h] = 0;
+    }
   }
 
   const double additions = (32 + static_cast<double>(tiles) + 16) * u;
   std::int64_t decided = 0;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    lane_row& mine = rows[h];
-    const auto over_lanes = [&](double& a) {
-      a += __shfl_xor_sync(full_warp, a, 1);
-      a += __shfl_xor_sync(full_warp, a, 2);
-    };
-    over_lanes(mine.weights);
-    over_lanes(mine.weight_squares);
+    over_lanes_of_row(weights[h]);
+    over_lanes_of_row(weight_squares[h]);
     if constexpr (cut::has_factor) {
-      over_lanes(mine.products);
-      over_lanes(mine.product_squares);
+      over_lanes_of_row(products[h]);
+      over_lanes_of_row(product_squares[h]);
     }
-    const bool is_there = mine.n >= 0, has_columns = mine.last > mine.first;
-    const double logarithm = is_key ? static_cast<double>(m.facts.logarithm) : num::magnitude_of(mine.lse);
-    const double eps = ((height(g.of.size) + 1) * score[h] + 6 + score[h] + logarithm) * u;
-    const std::int64_t r = tile + row + 8 * h,
-                       head = is_key ? key_head : key_head * g.of.group + (is_there ? r / g.of.queries : 0),
-                       i = !is_there ? 0
-                           : is_key  ? r
-                                     : r % g.of.queries;
+    const bool is_there = has_row(h), has_columns = last[h] > first[h];
+    const double logarithm = is_key ? static_cast<double>(m.facts.logarithm) : num::magnitude_of(lse[h]);
+    const double score = bound_of_scores(h),
+                 eps = ((height_of_product(g.of.size) + 1) * score + 6 + score + logarithm) * u;
+    const std::int64_t head = head_of(h), i = line_of(h), n = place_of(h);
     const double unknown = by_first ? 0.0 : num::infinity;
-    std::uint32_t* const words = bits.words + (is_there ? mine.n : 0) * bits.all;
+    std::uint32_t* const words = bits.words + (is_there ? n : 0) * bits.all;
     if constexpr (cut::has_factor) {
+      const double bound_of_sum = is_key                    ? static_cast<double>(m.facts.bound)
+                                  : is_there && has_columns ? sums[n].bound()
+                                                            : 0.0;
       const double of_products = eps + 2 * u + additions,
-                   of_weights_alone =
-                       height(g.of.value_size) * u * mine.norm[1] * static_cast<double>(m.facts.norm[1]) + mine.bound;
+                   of_weights_alone = is_alone[h] ? 0.0
+                                                  : height_of_product(g.of.value_size) * u *
+                                                            m.norms_of_row[1][16 * warp + row + 8 * h] *
+                                                            static_cast<double>(m.facts.norm[1]) +
+                                                        bound_of_sum;
       const row_bounds bounds(
-          of_products * mine.products + of_weights_alone * mine.weights + unknown,
-          of_products * sqrt(mine.product_squares) + of_weights_alone * sqrt(mine.weight_squares) + unknown, g.of.scale,
+          of_products * products[h] + of_weights_alone * weights[h] + unknown,
+          of_products * sqrt(product_squares[h]) + of_weights_alone * sqrt(weight_squares[h]) + unknown, g.of.scale,
           has_columns && !(of_weights_alone == 0.0));
       T* const to = is_key ? g.grad_k + at[8] + head * g.grad_k_at.head + i * g.grad_k_at.row
                            : g.grad_q + at[7] + head * g.grad_q_at.head + i * g.grad_q_at.row;
@@ -548,7 +478,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     }
     if constexpr (cut::has_weight) {
       const double of_weight = eps + additions;
-      const row_bounds bounds(of_weight * mine.weights + unknown, of_weight * sqrt(mine.weight_squares) + unknown, 1.0,
+      const row_bounds bounds(of_weight * weights[h] + unknown, of_weight * sqrt(weight_squares[h]) + unknown, 1.0,
                               has_columns);
       T* const to = g.grad_v + at[9] + head * g.grad_v_at.head + i * g.grad_v_at.row;
       decided += decide<cut>(of_weights, h, bounds, m.most[1], m.norms[1], is_there, is_left, to, g.grad_v_at.element,
@@ -582,12 +512,14 @@ bool is_for_gradient_tiles(const plan::attention_plan& p, const properties& d) {
   });
   const auto has_lines = [](std::int64_t n) { return n > 0 && n <= most_size; };
   return d.capability >= 80 && !d.choice.wide && p.mask == nullptr && p.slopes == nullptr && p.keys > 0 &&
-         p.queries > 0 && p.heads > 0 && has_lines(p.size) && has_lines(p.value_size) &&
-         static_cast<std::int64_t>(bytes) <= largest_memory(d) && is_packed(p, p.q, p.q_at, p.size) &&
-         is_packed(p, p.k, p.k_at, p.size) && is_packed(p, p.v, p.v_at, p.value_size) &&
-         is_packed(p, p.g, p.g_at, p.value_size);
+         p.queries > 0 && p.heads > 0 && p.keys <= most_lines && p.queries <= most_lines && has_lines(p.size) &&
+         has_lines(p.value_size) && static_cast<std::int64_t>(bytes) <= largest_memory(d) &&
+         is_packed(p, p.q, p.q_at, p.size) && is_packed(p, p.k, p.k_at, p.size) &&
+         is_packed(p, p.v, p.v_at, p.value_size) && is_packed(p, p.g, p.g_at, p.value_size);
 }
-std::int64_t sums_of_gradient_tiles(const plan::attention_plan& p) { return 3 * p.batches * p.heads * p.queries; }
+std::int64_t sums_of_gradient_tiles(const plan::attention_plan& p) {
+  return static_cast<std::int64_t>(sizeof(query_sum) / sizeof(double)) * p.batches * p.heads * p.queries;
+}
 std::int64_t statistics_of_gradient_tiles(const plan::attention_plan& p) {
   const record_places places = places_of(p.batches * p.heads, p.batches * p.key_heads, p.queries, p.keys);
   return (places.chunks() + places.heads()) * static_cast<std::int64_t>(sizeof(line_record) / sizeof(float));

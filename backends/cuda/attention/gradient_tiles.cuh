@@ -9,9 +9,9 @@ namespace repdl::cuda {
 inline constexpr int chunk_lines = 128;
 inline constexpr double most_exponent = 300;  // of what tiles compute the exponentials of
 
-// D of a query.
-struct query_sum {
-  double hi, lo, error;
+// lse and D of a query. lse and hi are copied to shared memory at once.
+struct alignas(16) query_sum {
+  double lse, hi, lo, error;
 
   __device__ double bound() const {
     return (unit_roundoff * num::magnitude_of(hi) + error) * (1 + 0x1p-10);

@@ -3,22 +3,15 @@
 
 #include "backends/cuda/core/async_copy.cuh"
 #include "backends/cuda/core/device.hpp"
+#include "backends/cuda/core/launch.cuh"
+#include "backends/cuda/product/mma.cuh"
 #include "librepdl/num/format.hpp"
 #include "librepdl/plan/plans.hpp"
 
 namespace repdl::cuda {
 
-inline constexpr int most_size = 128;     // numbers of a line in a tile
-inline constexpr int steps_of_chain = 2;  // of eight terms each, of a score, which are added up first
-
-template <int N>
-__device__ void add_to(double (&sum)[N][4], const double (&part)[N][4]) {
-#pragma unroll
-  for (int i = 0; i < N; ++i) {
-#pragma unroll
-    for (int x = 0; x < 4; ++x) sum[i][x] += part[i][x];
-  }
-}
+inline constexpr int most_size = 128;  // numbers of a line in a tile
+inline constexpr std::int64_t most_lines = std::int64_t{1} << 30;
 
 // A tile of lines as they are in memory, with room behind each row so that no two lanes' words are in one bank.
 template <class T, int Size, int Threads, int Rows>
@@ -29,7 +22,7 @@ struct staged_tile {
   // By `Threads` threads, of which this is number `thread`.
   __device__ void copy(int thread, const T* from, std::int64_t row, std::int64_t count, std::int64_t size) {
     constexpr int parts = Size * sizeof(T) / 16, each = 16 / sizeof(T);
-#pragma unroll
+#pragma unroll 4
     for (int i = thread; i < Rows * parts; i += Threads) {
       const int r = i / parts, part = i % parts;
       const bool present = r < count && part * each < size;
@@ -41,6 +34,92 @@ struct staged_tile {
     return static_cast<double>(num::widen_to_float(reinterpret_cast<const T*>(rows[r])[c]));
   }
 };
+
+// A warp's 16 rows as the instruction takes them: of each step, what a lane has.
+template <int Steps, int Threads>
+using row_tile = float4[Steps][Threads];
+
+// to = products of a warp's rows, which a thread keeps in place `thread`, and a tile's lines: sums of eight terms by the instruction, which are added up.
+template <int Steps, int Threads, int Eights, class Tile>
+__device__ void multiply_lines(const row_tile<Steps, Threads>& rows, int thread, const Tile& lines,
+                               double (&to)[Eights][4]) {
+  const int lane = lane_of_thread(), row = lane / 4, t = lane % 4;
+#pragma unroll
+  for (int s = 0; s < Steps; ++s) {
+    const float4 a = rows[s][thread];
+#pragma unroll
+    for (int eight = 0; eight < Eights; ++eight) {
+      double part[4] = {};
+      multiply_add<2>(part, {a.x, a.y, a.z, a.w},
+                      {lines.at(8 * eight + row, 8 * s + t), lines.at(8 * eight + row, 8 * s + 4 + t)});
+#pragma unroll
+      for (int x = 0; x < 4; ++x) to[eight][x] = s == 0 ? part[x] : to[eight][x] + part[x];
+    }
+  }
+}
+// What a score is within, in u |x| |y|: eight terms by the instruction, whose additions have two u, and sums of these.
+__device__ inline double height_of_product(std::int64_t size) { return 16 + static_cast<double>((size + 7) / 8); }
+
+// to += weights, as multiply_lines leaves what they are made of, times a tile's lines, added up before. Two columns of eight at a time: what one waits
+// for the other computes.
+template <int Steps, int Eights, class Tile>
+__device__ void add_lines(const double (&weights)[Eights][4], const Tile& lines, double (&to)[Steps][4]) {
+  const int lane = lane_of_thread(), row = lane / 4, t = lane % 4;
+#pragma unroll
+  for (int s = 0; s < Steps; s += 2) {
+    double part[2][4] = {};
+#pragma unroll
+    for (int eight = 0; eight < Eights; ++eight) {
+      const double(&w)[4] = weights[eight];
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        multiply_add<2>(
+            part[i], {w[0], w[2], w[1], w[3]},
+            {lines.at(8 * eight + 2 * t, 8 * (s + i) + row), lines.at(8 * eight + 2 * t + 1, 8 * (s + i) + row)});
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+#pragma unroll
+      for (int x = 0; x < 4; ++x) to[s + i][x] += part[i][x];
+    }
+  }
+}
+
+// The columns that a warp's rows have, each those from first[h] to last[h]: all of them, or any.
+struct column_range {
+  int all_first, all_last, any_first, any_last;
+
+  __device__ column_range(const int (&first)[2], const int (&last)[2], int columns)
+      : all_first(first[0] > first[1] ? first[0] : first[1]),
+        all_last(last[0] < last[1] ? last[0] : last[1]),
+        any_first(columns),
+        any_last(0) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      if (last[h] <= first[h]) continue;
+      any_first = first[h] < any_first ? first[h] : any_first;
+      any_last = last[h] > any_last ? last[h] : any_last;
+    }
+#pragma unroll
+    for (int by = 4; by < 32; by *= 2) {
+      const auto swapped = [&](int x) { return __shfl_xor_sync(full_warp, x, by); };
+      const int a = swapped(all_first), b = swapped(all_last), c = swapped(any_first), d = swapped(any_last);
+      all_first = a > all_first ? a : all_first;
+      all_last = b < all_last ? b : all_last;
+      any_first = c < any_first ? c : any_first;
+      any_last = d > any_last ? d : any_last;
+    }
+  }
+  __device__ bool has_any(int from, int count) const { return from < any_last && from + count > any_first; }
+  __device__ bool has_all(int from, int count) const { return all_first <= from && from + count <= all_last; }
+};
+
+// Over the four lanes of a row.
+__device__ inline void over_lanes_of_row(double& x) {
+  x += __shfl_xor_sync(full_warp, x, 1);
+  x += __shfl_xor_sync(full_warp, x, 2);
+}
 
 // Whether packs of 16 bytes can be copied from an operand's lines.
 inline bool is_packed(const plan::attention_plan& p, const void* data, const plan::attention_place& at,

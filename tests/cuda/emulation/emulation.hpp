@@ -20,6 +20,7 @@
 #undef __host__
 #undef __global__
 #undef __shared__
+#undef __constant__
 #undef __launch_bounds__
 #undef __grid_constant__
 #undef __noinline__
@@ -27,6 +28,7 @@
 #define __host__
 #define __global__
 #define __shared__ static
+#define __constant__
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __noinline__
@@ -155,7 +157,7 @@ template <class T>
 T __shfl_sync(unsigned, T x, int from) {
   T all[32];
   repdl::emulation::block::current().exchange(x, all);
-  return all[from];
+  return all[static_cast<unsigned>(from) % 32];
 }
 template <class T>
 T __shfl_xor_sync(unsigned mask, T x, int by) {
@@ -198,6 +200,11 @@ T atomicAnd(T* to, T x) {
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
 inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
+inline int __double2hiint(double x) { return static_cast<int>(__builtin_bit_cast(std::uint64_t, x) >> 32); }
+inline int __double2loint(double x) { return static_cast<int>(__builtin_bit_cast(std::uint64_t, x)); }
+inline double __hiloint2double(int high, int low) {
+  return __builtin_bit_cast(double, std::uint64_t{static_cast<unsigned>(high)} << 32 | static_cast<unsigned>(low));
+}
 inline float __double2float_ru(double x) { return repdl::emulation::round_up(x); }
 inline float __fadd_ru(float x, float y) {
   return repdl::emulation::round_up(static_cast<double>(x) + static_cast<double>(y));
