@@ -434,11 +434,12 @@ class attention_work final : public planned {
     // Keys of a block of the second kernel are in memory: as many blocks as 256 MiB hold.
     constexpr std::int64_t most = std::int64_t{256} << 20;
     const std::int64_t of_block = std::max<std::int64_t>(p.keys, 1) * static_cast<std::int64_t>(sizeof(num::late_key));
-    blocks_ = std::clamp<std::int64_t>(most / of_block, 1, grid_for(j.device, ceil_div(g.total, threads), 4));
+    blocks_ = std::clamp<std::int64_t>(most / of_block, 1, grid_for(j.device, g.total, 4));
     by_tiles_ = is_for_tiles(p, j.device);
     parts_ = by_tiles_ ? parts_of_tiles(p, j.device) : 0;
     space.take(statistics_, by_tiles_ ? statistics_of_tiles(p) : 0);
     space.take(sums_, by_tiles_ ? sums_of_tiles(p, j.device) : 0);
+    space.take(packed_, by_tiles_ ? packed_of_tiles(p, j.device) : 0);
     open_.most = g.group * p.queries;
     space.take(open_.queries, by_tiles_ ? g.total : 0);
     space.take(open_.counts, by_tiles_ ? p.batches * p.key_heads : 0);
@@ -450,7 +451,7 @@ class attention_work final : public planned {
   void enqueue() override {
     const bool by_first = j.first_tier <= tier::binary64;
     if (by_tiles_) {
-      enqueue_tiles(g_, dtype_of<T>, by_first, parts_, sums_, statistics_, bits_, open_, j);
+      enqueue_tiles(g_, dtype_of<T>, by_first, parts_, sums_, packed_, statistics_, bits_, open_, j);
       if (j.first_tier <= tier::double_double) enqueue_second(g_, dtype_of<T>, statistics_, bits_, open_, j);
     }
     launch_kernel<attention_first<T>>(j, grid_for(j.device, ceil_div(g_.total, warps), 16), threads, 0, g_, by_tiles_,
@@ -463,7 +464,7 @@ class attention_work final : public planned {
   std::int64_t blocks_;
   bool by_tiles_;
   std::int64_t parts_;
-  double* sums_ = nullptr;
+  double *sums_ = nullptr, *packed_ = nullptr;
   float* statistics_ = nullptr;
   open_queries open_{};
   std::uint32_t* bits_ = nullptr;

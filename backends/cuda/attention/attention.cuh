@@ -162,6 +162,8 @@ std::int64_t statistics_of_tiles(const plan::attention_plan&);  // numbers of bi
 // Into how many parts the keys are split where queries are few; 0: they are not. And the numbers of binary64 that the parts leave.
 std::int64_t parts_of_tiles(const plan::attention_plan&, const properties&);
 std::int64_t sums_of_tiles(const plan::attention_plan&, const properties&);
+// The numbers of keys and values in binary64, of as many heads as are computed at a time.
+std::int64_t packed_of_tiles(const plan::attention_plan&, const properties&);
 // The queries with bits of each head of keys, of which there are `most`: found by attention_tiles, read by attention_second.
 struct open_queries {
   std::int64_t* queries;
@@ -170,8 +172,8 @@ struct open_queries {
 
   __device__ void add(std::int64_t of, std::int64_t n) const { queries[of * most + atomicAdd(counts + of, 1)] = n; }
 };
-void enqueue_tiles(const attention_geometry&, dtype, bool by_first, std::int64_t parts, double* sums, float* statistics,
-                   std::uint32_t* bits, const open_queries&, const job&);
+void enqueue_tiles(const attention_geometry&, dtype, bool by_first, std::int64_t parts, double* sums, double* packed,
+                   float* statistics, std::uint32_t* bits, const open_queries&, const job&);
 // attention_second.cu: decides those, and takes their bits away.
 void enqueue_second(const attention_geometry&, dtype, const float* statistics, std::uint32_t* bits, const open_queries&,
                     const job&);

@@ -209,6 +209,7 @@ class gradient_work final : public planned {
     bits_.all = bits_.first + ceil_div(p.value_size, 32);
     space.take(columns_, blocks_, columns_count_);
     space.take(sums_, by_tiles_ ? sums_of_gradient_tiles(p) : 0);
+    space.take(packed_, by_tiles_ ? packed_of_gradient_tiles(p) : 0);
     space.take(statistics_, by_tiles_ ? statistics_of_gradient_tiles(p) : 0);
     open_.heads = p.batches * p.key_heads;
     open_.most_queries = of.group * p.queries;
@@ -221,7 +222,7 @@ class gradient_work final : public planned {
  private:
   void enqueue() override {
     if (by_tiles_) {
-      enqueue_gradient_tiles(g_, j.first_tier <= tier::binary64, sums_, statistics_, bits_, open_, j);
+      enqueue_gradient_tiles(g_, j.first_tier <= tier::binary64, sums_, packed_, statistics_, bits_, open_, j);
       if (j.first_tier <= tier::double_double) {
         const double* const sums = sums_;
         const float* const statistics = statistics_;
@@ -236,7 +237,7 @@ class gradient_work final : public planned {
   std::int64_t blocks_, columns_count_;
   bool by_tiles_;
   num::late_column* columns_ = nullptr;
-  double* sums_ = nullptr;
+  double *sums_ = nullptr, *packed_ = nullptr;
   float* statistics_ = nullptr;
   gradient_bits bits_{};
   open_rows open_{};

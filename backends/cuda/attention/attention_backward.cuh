@@ -31,9 +31,10 @@ struct gradient_bits {
   }
 };
 
-// gradient_tiles.cu: whether a call is for it, the numbers of binary64 and of binary32 that it takes, and its launches.
+// gradient_tiles.cu: whether a call is for it, the numbers of binary64, for sums and for lines, and of binary32 that it takes, and its launches.
 bool is_for_gradient_tiles(const plan::attention_plan&, const properties&);
 std::int64_t sums_of_gradient_tiles(const plan::attention_plan&);
+std::int64_t packed_of_gradient_tiles(const plan::attention_plan&);
 std::int64_t statistics_of_gradient_tiles(const plan::attention_plan&);
 // Rows with bits, of each head of keys: of queries, of which there are `most_queries`, and of keys.
 struct open_rows {
@@ -46,7 +47,7 @@ struct open_rows {
   }
 };
 template <class T>
-void enqueue_gradient_tiles(const gradient_geometry<T>&, bool by_first, double* sums, float* statistics,
+void enqueue_gradient_tiles(const gradient_geometry<T>&, bool by_first, double* sums, double* packed, float* statistics,
                             const gradient_bits&, const open_rows&, const job&);
 // gradient_second.cu: decides most of what these leave, and takes the bits away.
 template <class T>

@@ -1,13 +1,12 @@
 // Results that attention_tiles leaves undecided, of 16 queries of a head of keys at a time: a warp goes along tiles of 16 keys
 // with the fp64 matrix instruction, the warps of a block sharing the keys.
 //
-// Scores, scale times products of split operands (second_tier.cuh), are within |scale| split_error + 2^-103 B of theirs, weights within that and 2^-95
-// of themselves (ops/rows/exponentials.hpp, wide_exp), and sums of weights, and of weights times v, of n keys within (2 n^2 + 16 n) u^2 more: of each
+// Scores, scale times products of split operands (second_tier.cuh), are within |scale| split_error + 2^-103 B of theirs, weights within that and 2^-71
+// of themselves (wide_exponential_of_lanes), and sums of weights, and of weights times v, of n keys within (2 n^2 + 16 n) u^2 more: of each
 // addition what the low part, at most n u of the sum, loses. All that is relative to sum w_j |v_je| <= V_e l, and l.
 #include "backends/cuda/attention/attention_tiles.cuh"
 #include "backends/cuda/attention/second_tier.cuh"
 #include "librepdl/ops/formats.hpp"
-#include "librepdl/ops/rows/exponentials.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -36,6 +35,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
   using cut = second_tiling<T, Size>;
   constexpr int steps = cut::steps, threads = cut::threads, keys = cut::keys, eights = cut::eights;
   auto& m = memory_of_block<typename cut::memory>();
+  const wide_exponential_of_lanes exponential;
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
   const std::int64_t of = blockIdx.x / groups_of_head, key_heads = g.heads / g.group, batch = of / key_heads,
                      key_head = of % key_heads;
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
         for (int x = 0; x < 4; ++x) {
           const int r = row + 8 * (x / 2), j = j0 + 8 * eight + 2 * t + x % 2;
           const num::dd score = num::mul(num::two_sum(sum[eight][x], rest[eight][x]), g.scale);
-          num::dd w = num::wide_exp(score.hi, score.lo);
+          num::dd w = exponential(score.hi, score.lo);
           if (j < m.first[r] || j >= m.last[r]) w = {0.0, 0.0};
           weights[x / 2].add(w.hi, w.lo);
 #pragma unroll
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
         const double terms = static_cast<double>(m.last[r] - m.first[r] + 64), scale = num::magnitude_of(g.scale);
         const double bound = scale * m.norm[r] * m.greatest * (1 + 0x1p-20);
         const double score = scale * split_error(g.size, m.norm[r], m.greatest) + 0x1p-103 * bound;
-        const double relative = (score + 0x1p-95 + (2 * terms + 16) * terms * (u * u)) * (1 + 0x1p-10);
+        const double relative = (score + 0x1p-71 + (2 * terms + 16) * terms * (u * u)) * (1 + 0x1p-10);
         const of_column c = column_of(statistics, of, chunks, e);
         num::wide<double> x{num::two_sum(o.hi, o.lo), 0.0};
         const num::wide<double> all{num::two_sum(l.hi, l.lo), l.hi * relative * (1 + 0x1p-20)};

@@ -4,16 +4,17 @@
 // lanes have as results of one product, are operands of the next one where key 2 t + j is in the place 4 j + t of eight.
 //
 // There is no reference: scores are at most B = |scale| N_q max N_j, and where that is not below 300 a query is left to attention_first (first_bit). The
-// maxima, of N_j and of |v_je| for each e, and the norms of v_je, are found before (attention_maxima).
+// maxima, of N_j and of |v_je| for each e, and the norms of v_je, are found before (attention_survey).
 //
 // Bounds, u = 2^-53, with two u for an addition of the matrix instruction (mma.cuh, D1), whose products are exact:
-//   a_j                 (16 + D / 8 + 1) u B, by sums of 8 products (Cauchy and Schwarz); e^a_j within (6 + |a_j|) u, its argument's rounding included
+//   a_j                 (32 + D / 16 + 1) u B, by sums of 16 products (Cauchy and Schwarz); e^a_j within (6 + |a_j|) u, its argument's rounding included
 //   o_e                 32 keys by the instruction, and sums of tiles: (64 + tiles) u sum w_j |v_je|
 //   l                   8 keys a lane and tile, sums of tiles, two of lanes: (11 + tiles) u l
 // and results as in attention_kernels.cpp of the CPU, with V_e the greatest |v_je| of all keys and N_e their norm: within
-// (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((17 + D / 8) B + 6 + B + 64 + tiles + 16) u.
+// (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((33 + D / 16) B + 6 + B + 64 + tiles + 16) u.
 // ln l: l = 2^k m, k ln2 + ln m within 4 u (|k| + 1).
 #include "backends/cuda/attention/attention_tiles.cuh"
+#include "backends/cuda/attention/packed_lines.cuh"
 #include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "librepdl/ops/formats.hpp"
 
@@ -22,67 +23,43 @@ namespace {
 
 constexpr double u = unit_roundoff;
 constexpr int tile_keys = 32;
-constexpr int maxima_threads = 128;  // of attention_maxima
+constexpr int survey_threads = 128;  // of attention_survey
 
-// One block a chunk of keys: the greatest norm, the greatest |v_je| of each column, and the sum of v_je^2; rounded up.
+// One block a chunk of keys of one of the heads from `first` on: what is known of them, and, unless `packed` is null, keys and values as tiles take them:
+// of all those heads the keys, then the values.
 template <class T>
-__global__ void __launch_bounds__(maxima_threads)
-    attention_maxima(const __grid_constant__ attention_geometry g, std::int64_t chunks, float* statistics,
-                     const open_queries open) {
-  __shared__ unsigned most[1 + most_size];
-  __shared__ float squares[maxima_threads / 32][most_size];
-  for (int i = static_cast<int>(threadIdx.x); i < 1 + most_size; i += maxima_threads) most[i] = 0;
+__global__ void __launch_bounds__(survey_threads)
+    attention_survey(const __grid_constant__ attention_geometry g, std::int64_t chunks, std::int64_t first,
+                     float* statistics, double* packed, int steps, const open_queries open) {
+  constexpr int warps = survey_threads / 32;
+  __shared__ joined_survey<warps> keys, values;
+  keys.clear();
+  values.clear();
   __syncthreads();
-  const std::int64_t of = blockIdx.x / chunks, chunk = blockIdx.x % chunks, key_heads = g.heads / g.group;
+  const std::int64_t n = blockIdx.x / chunks, of = first + n, chunk = blockIdx.x % chunks,
+                     key_heads = g.heads / g.group, heads = gridDim.x / chunks;
   if (chunk == 0 && threadIdx.x == 0) open.counts[of] = 0;
   std::int64_t at[6];
   g.batch.locate(of / key_heads, at);
   const T* const k = static_cast<const T*>(g.k) + at[1] + of % key_heads * g.k_at.head;
   const T* const v = static_cast<const T*>(g.v) + at[2] + of % key_heads * g.v_at.head;
-  const int lane = lane_of_thread(), warp = static_cast<int>(threadIdx.x / 32);
-  const std::int64_t end = (chunk + 1) * chunk_keys < g.keys ? (chunk + 1) * chunk_keys : g.keys;
-  float norm = 0, most_of[most_size / 32] = {}, squares_of[most_size / 32] = {};
-  constexpr int columns = most_size / 32, at_once = 4;  // keys whose numbers are on their way
-  for (std::int64_t j = chunk * chunk_keys + warp; j < end; j += at_once * (maxima_threads / 32)) {
-    float x[at_once][columns], y[at_once][columns];
-#pragma unroll
-    for (int i = 0; i < at_once; ++i) {
-      const std::int64_t key = j + i * (maxima_threads / 32);
-#pragma unroll
-      for (int c = 0; c < columns; ++c) {
-        const int d = 32 * c + lane;
-        x[i][c] = key < end && d < g.size ? num::widen_to_float(k[key * g.k_at.row + d]) : 0.0f;
-        y[i][c] = key < end && d < g.value_size ? fabsf(num::widen_to_float(v[key * g.v_at.row + d])) : 0.0f;
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < at_once; ++i) {
-      double square = 0;
-#pragma unroll
-      for (int c = 0; c < columns; ++c) {
-        square = fma(static_cast<double>(x[i][c]), static_cast<double>(x[i][c]), square);
-        most_of[c] = greater(y[i][c], most_of[c]);
-        squares_of[c] = __fmaf_ru(y[i][c], y[i][c], squares_of[c]);
-      }
-      const float n = __double2float_ru(sqrt(over_warp(square)) * (1 + 0x1p-40));
-      norm = greater(n, norm);
-    }
+  const std::int64_t lines = padded_lines(g.keys), of_head = lines * 8 * steps,
+                     end = (chunk + 1) * chunk_keys < lines ? (chunk + 1) * chunk_keys : lines;
+  line_survey of_keys, of_values;
+  for (std::int64_t j = chunk * chunk_keys + 8 * (threadIdx.x / 32); j < end; j += 8 * warps) {
+    double* const to = packed == nullptr ? nullptr : packed + n * of_head + j * 8 * steps;
+    of_keys.take<true, false, packed_for::products>(k + j * g.k_at.row, g.k_at.row, g.keys - j, g.size, to, steps);
+    of_values.take<false, true, packed_for::sums>(v + j * g.v_at.row, g.v_at.row, g.keys - j, g.value_size,
+                                                  packed == nullptr ? nullptr : to + heads * of_head, steps);
   }
-  // In the order of the bits NaN is the greatest.
-  if (lane == 0) atomicMax(most, __float_as_uint(norm) & 0x7fffffffu);
-#pragma unroll
-  for (int c = 0; c < most_size / 32; ++c) {
-    atomicMax(most + 1 + 32 * c + lane, __float_as_uint(most_of[c]) & 0x7fffffffu);
-    squares[warp][32 * c + lane] = squares_of[c];
-  }
+  keys.add(of_keys);
+  values.add(of_values);
   __syncthreads();
-  float* const to = statistics + static_cast<std::int64_t>(blockIdx.x) * numbers_of_chunk;
-  for (int i = static_cast<int>(threadIdx.x); i < 1 + most_size; i += maxima_threads) to[i] = __uint_as_float(most[i]);
-  for (int e = static_cast<int>(threadIdx.x); e < most_size; e += maxima_threads) {
-    float sum = 0;
-#pragma unroll
-    for (int i = 0; i < maxima_threads / 32; ++i) sum = __fadd_ru(sum, squares[i][e]);
-    to[1 + most_size + e] = sum;
+  float* const to = statistics + (of * chunks + chunk) * numbers_of_chunk;
+  if (threadIdx.x == 0) to[0] = __uint_as_float(keys.norm);
+  for (int e = static_cast<int>(threadIdx.x); e < most_size; e += survey_threads) {
+    to[1 + e] = __uint_as_float(values.most[e]);
+    to[1 + most_size + e] = values.squares_of(e);
   }
 }
 
@@ -116,12 +93,13 @@ struct query_sums {
 // How a block is made: of heads of at most Size numbers.
 template <class T, int Size>
 struct tiling {
-  static constexpr int steps = Size / 8, warps = 4, threads = 32 * warps, queries = 16 * warps, eights = tile_keys / 8;
-  static constexpr int blocks = 2;  // of a multiprocessor
-  using tile = staged_tile<T, Size, threads, tile_keys>;
+  static constexpr int steps = Size / 8, warps = Size == 64 ? 4 : 8, threads = 32 * warps, queries = 16 * warps,
+                       eights = tile_keys / 8;
+  static constexpr int blocks = Size == 64 ? 2 : 1;  // of a multiprocessor
   struct memory {
     row_tile<steps, threads> queries;  // each read by the thread alone that wrote it
-    tile keys[2], values[2];
+    packed_tile<Size, tile_keys, packed_for::products> keys[2];
+    packed_tile<Size, tile_keys, packed_for::sums> values[2];
     float most[Size], norms[Size];
     float norm;
     int begin, end;
@@ -131,15 +109,15 @@ struct tiling {
 template <class T, int Size>
 __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blocks)
     attention_tiles(const __grid_constant__ attention_geometry g, std::int64_t blocks_of_head, std::int64_t chunks,
-                    bool by_first, const float* statistics, std::uint32_t* bits, const open_queries open_ones,
-                    counter* counters) {
+                    std::int64_t first_head, const double* packed, bool by_first, const float* statistics,
+                    std::uint32_t* bits, const open_queries open_ones, counter* counters) {
   using cut = tiling<T, Size>;
   constexpr int steps = cut::steps, threads = cut::threads, eights = cut::eights, most_words = Size / 32;
   auto& m = memory_of_block<typename cut::memory>();
   const exponential_of_lanes exponential;
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
-  const std::int64_t of = blockIdx.x / blocks_of_head, key_heads = g.heads / g.group, batch = of / key_heads,
-                     key_head = of % key_heads;
+  const std::int64_t of = first_head + blockIdx.x / blocks_of_head, key_heads = g.heads / g.group,
+                     batch = of / key_heads, key_head = of % key_heads;
   // The last queries, which have most keys where there is causality, come first.
   const std::int64_t tile = (blocks_of_head - 1 - blockIdx.x % blocks_of_head) * cut::queries + warp * 16;
   std::int64_t at[6];
@@ -193,11 +171,12 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
   const column_range range(first, last, keys);
   __syncthreads();
   const int begin = m.begin / tile_keys * tile_keys, end = m.end;
-  const T* const k = static_cast<const T*>(g.k) + at[1] + key_head * g.k_at.head;
-  const T* const v = static_cast<const T*>(g.v) + at[2] + key_head * g.v_at.head;
+  const std::int64_t of_head = padded_lines(g.keys) * Size;
+  const double* const k = packed + (of - first_head) * of_head;
+  const double* const v = k + gridDim.x / blocks_of_head * of_head;
   const auto copy = [&](int j, int stage) {
-    m.keys[stage].copy(tid, k + j * g.k_at.row, g.k_at.row, end - j, g.size);
-    m.values[stage].copy(tid, v + j * g.v_at.row, g.v_at.row, end - j, g.value_size);
+    m.keys[stage].template copy<threads>(tid, k + static_cast<std::int64_t>(j) * Size);
+    m.values[stage].template copy<threads>(tid, v + static_cast<std::int64_t>(j) * Size);
     commit_copies();
   };
   if (begin < end) copy(begin, 0);
@@ -214,13 +193,23 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
 #pragma unroll
     for (int eight = 0; eight < eights; ++eight) {
 #pragma unroll
-      for (int x = 0; x < 4; ++x) {
-        double e = exponential(w[eight][x] * g.scale);
-        if (!is_whole) {
+      for (int x = 0; x < 4; ++x) w[eight][x] = exponential(w[eight][x] * g.scale);
+    }
+    if (!is_whole) {
+#pragma unroll
+      for (int eight = 0; eight < eights; ++eight) {
+#pragma unroll
+        for (int x = 0; x < 4; ++x) {
           const int j = j0 + 8 * eight + 2 * t + x % 2;
-          e = j >= first[x / 2] && j < last[x / 2] ? e : 0.0;
+          w[eight][x] = j >= first[x / 2] && j < last[x / 2] ? w[eight][x] : 0.0;
         }
-        w[eight][x] = e;
+      }
+    }
+#pragma unroll
+    for (int eight = 0; eight < eights; ++eight) {
+#pragma unroll
+      for (int x = 0; x < 4; ++x) {
+        const double e = w[eight][x];
         sum[x / 2] += e;
         squares[x / 2] = fma(e, e, squares[x / 2]);
       }
@@ -408,12 +397,12 @@ __global__ void __launch_bounds__(splitting<T, Size>::threads)
 
 // A warp a query: adds up the parts.
 template <class T>
-__global__ void __launch_bounds__(maxima_threads)
+__global__ void __launch_bounds__(survey_threads)
     attention_join(const __grid_constant__ attention_geometry g, std::int64_t parts, double additions,
                    std::int64_t chunks, bool by_first, const double* sums, const float* statistics, std::uint32_t* bits,
                    const open_queries open_ones, counter* counters) {
   const int lane = lane_of_thread();
-  const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * (maxima_threads / 32) + threadIdx.x / 32;
+  const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * (survey_threads / 32) + threadIdx.x / 32;
   if (n >= g.total) return;
   const query_at<T> place(g, n);
   const std::int64_t head = n / g.queries % g.heads, key_heads = g.heads / g.group, rows = g.group * g.queries;
@@ -498,29 +487,44 @@ std::int64_t parts_of_tiles(const plan::attention_plan& p, const properties& d) 
 std::int64_t sums_of_tiles(const plan::attention_plan& p, const properties& d) {
   return p.batches * p.heads * p.queries * parts_of_tiles(p, d) * numbers_of_part;
 }
+std::int64_t packed_of_tiles(const plan::attention_plan& p, const properties& d) {
+  if (parts_of_tiles(p, d) != 0) return 0;
+  const std::int64_t size = std::max(p.size, p.value_size) <= 64 ? 64 : most_size, lines = 2 * padded_lines(p.keys);
+  return packed_heads(p.batches * p.key_heads, lines, size) * lines * size;
+}
 void enqueue_tiles(const attention_geometry& g, dtype type, bool by_first, std::int64_t parts, double* sums,
-                   float* statistics, std::uint32_t* bits, const open_queries& open, const job& j) {
+                   double* packed, float* statistics, std::uint32_t* bits, const open_queries& open, const job& j) {
   const std::int64_t heads = g.total / (g.group * g.queries), chunks = chunks_of(g.keys);
   const float* const known = statistics;
   ops::for_each_format<ops::NARROW>([&]<class T>() {
     if (dtype_of<T> != type) return;
-    launch_kernel<attention_maxima<T>>(j, heads * chunks, maxima_threads, 0, g, chunks, statistics, open);
+    const auto survey = [&](std::int64_t first, std::int64_t count, double* to, int steps) {
+      launch_kernel<attention_survey<T>>(j, count * chunks, survey_threads, 0, g, chunks, first, statistics, to, steps,
+                                         open);
+    };
     const auto run = [&]<int Size>() {
       if (parts != 0) {
         using cut = splitting<T, Size>;
+        survey(0, heads, nullptr, cut::steps);
         const std::int64_t tiles = ceil_div(ceil_div(g.keys, cut::keys), parts);
         launch_kernel<attention_split<T, Size>>(j, heads * parts, cut::threads, sizeof(typename cut::memory), g, parts,
                                                 tiles, sums);
         // Of l, whose lanes add up 2 eights of each tile one after the other; o_e has a tile's sum at a time.
         const auto additions = static_cast<double>(2 * cut::eights * ceil_div(tiles, cut::warps) + cut::warps + parts);
-        launch_kernel<attention_join<T>>(j, ceil_div(g.total, maxima_threads / 32), maxima_threads, 0, g, parts,
+        launch_kernel<attention_join<T>>(j, ceil_div(g.total, survey_threads / 32), survey_threads, 0, g, parts,
                                          additions, chunks, by_first, static_cast<const double*>(sums), known, bits,
                                          open, j.counters);
-      } else {
-        using cut = tiling<T, Size>;
-        const std::int64_t blocks = ceil_div(g.group * g.queries, cut::queries);
-        launch_kernel<attention_tiles<T, Size>>(j, heads * blocks, cut::threads, sizeof(typename cut::memory), g,
-                                                blocks, chunks, by_first, known, bits, open, j.counters);
+        return;
+      }
+      using cut = tiling<T, Size>;
+      const std::int64_t blocks = ceil_div(g.group * g.queries, cut::queries);
+      const std::int64_t at_once = packed_heads(heads, 2 * padded_lines(g.keys), Size);
+      for (std::int64_t first = 0; first < heads; first += at_once) {
+        const std::int64_t count = std::min(at_once, heads - first);
+        survey(first, count, packed, cut::steps);
+        launch_kernel<attention_tiles<T, Size>>(j, count * blocks, cut::threads, sizeof(typename cut::memory), g,
+                                                blocks, chunks, first, static_cast<const double*>(packed), by_first,
+                                                known, bits, open, j.counters);
       }
     };
     std::max(g.size, g.value_size) <= 64 ? run.template operator()<64>() : run.template operator()<128>();

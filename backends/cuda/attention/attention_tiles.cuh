@@ -1,4 +1,4 @@
-// What is known of a head's keys and values before their tiles: attention_maxima (attention_tiles.cu).
+// What is known of a head's keys and values before their tiles: attention_survey (attention_tiles.cu).
 #pragma once
 
 #include "backends/cuda/attention/attention.cuh"

@@ -1,7 +1,7 @@
 // Gradients that gradient_tiles leaves undecided, of 16 rows of a head at a time: as attention_second.cu, with the warps of a block sharing the columns.
 //
 // Scores and factors are products of split operands (second_tier.cuh), as double-doubles: b_c = scale (sum + rest) - lse is within |scale| split_error + 2^-102
-// (B + L) of its number, w_c within eps = that and 2^-95 of itself, T_c = sum + rest - D within error_T = split_error + error_D + 2^-103 (N_g N_v + |D|),
+// (B + L) of its number, w_c within eps = that and 2^-71 of itself, T_c = sum + rest - D within error_T = split_error + error_D + 2^-103 (N_g N_v + |D|),
 // with the greatest norms of the columns. Products w_c T_c are rounded within 2^-102 of themselves; n terms are added up within (2 n^2 + 16 n) u^2 of the
 // sum of their magnitudes. So with V the greatest |x_c| the sum of w_c T_c x_c is within
 //   V ((eps + 2^-102 + (2 n^2 + 16 n) u^2) sum |w_c T_c| + error_T sum w_c),
@@ -9,7 +9,6 @@
 #include "backends/cuda/attention/gradient_tiles.cuh"
 #include "backends/cuda/attention/second_tier.cuh"
 #include "librepdl/ops/formats.hpp"
-#include "librepdl/ops/rows/exponentials.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -58,6 +57,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
   using cut = second_tiling<T, Size>;
   constexpr int steps = cut::steps, threads = cut::threads, columns = cut::columns, eights = cut::eights;
   auto& m = memory_of_block<typename cut::memory>();
+  const wide_exponential_of_lanes exponential;
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
   const std::int64_t of = blockIdx.x / groups_of_head, batch = of / g.key_heads, key_head = of % g.key_heads;
   const std::int64_t first_head = batch * g.heads + key_head * g.of.group;
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
       }
       commit_copies();
     };
-    const int most = m.most;
+    const int most_open_ones = m.most;
     running_sum results[2][most_open];
     double weights[2] = {}, products[2] = {};
     copy(warp, 0);
@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
         for (int x = 0; x < 4; ++x) {
           const int h = x / 2, r = row + 8 * h;
           const int j = j0 + 8 * eight + 2 * t + x % 2;
-          if (j < m.first[r] || j >= m.last[r]) continue;
+          const bool is_there = j >= m.first[r] && j < m.last[r];  // of others lse and D may be anything
           double minus = -lse[h], hi = d_hi[h], lo = d_lo[h];
           if constexpr (IsKey) {
             const query_sum& d = m.sums_of_columns[warp][stage][j - j0];
@@ -208,14 +208,14 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
           }
           const num::dd b =
               num::add(num::mul(num::two_sum(score[eight][x], score_rest[eight][x]), g.of.scale), num::dd{minus, 0.0});
-          const num::dd w = num::wide_exp(b.hi, b.lo);
-          const num::dd s =
-              num::mul(w, num::add(num::two_sum(factor[eight][x], factor_rest[eight][x]), num::dd{-hi, -lo}));
+          num::dd w = exponential(b.hi, b.lo);
+          num::dd s = num::mul(w, num::add(num::two_sum(factor[eight][x], factor_rest[eight][x]), num::dd{-hi, -lo}));
+          if (!is_there) w = s = {0.0, 0.0};
           weights[h] += w.hi;
           products[h] += num::magnitude_of(s.hi);
 #pragma unroll
           for (int i = 0; i < most_open; ++i) {
-            if (i >= most) break;
+            if (i >= most_open_ones) break;
             const int e = m.open[r][i], words = static_cast<int>(32 * bits.first);
             if (e < 0) continue;
             const bool is_weight = IsKey && e >= words;
@@ -271,7 +271,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
         const double error_d = IsKey ? static_cast<double>(m.facts.error) : d.error;
         const double bound = scale * m.norm[0][r] * norm[0] * (1 + 0x1p-20);
         const double eps =
-            scale * split_error(g.of.size, m.norm[0][r], norm[0]) + 0x1p-102 * (bound + logarithm) + 0x1p-95;
+            scale * split_error(g.of.size, m.norm[0][r], norm[0]) + 0x1p-102 * (bound + logarithm) + 0x1p-71;
         const double error_t = split_error(g.of.value_size, m.norm[1][r], norm[1]) + error_d +
                                0x1p-103 * (m.norm[1][r] * norm[1] * (1 + 0x1p-20) + of_d);
         const double terms = static_cast<double>((m.last[r] - m.first[r] + 64) * (IsKey ? g.of.group : 1)),

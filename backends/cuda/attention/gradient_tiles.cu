@@ -3,14 +3,14 @@
 // that go with them, for grad_k and grad_v: at once where heads have at most 64 numbers, else in a launch each. Columns are copied while the former ones
 // are computed with, and converted to binary64 on the way to the instruction (attention_tiles.cu).
 //
-// Before that: gradient_sums finds D = g y of every query, gradient_statistics the greatest norm of the lines of q, k, v and g, and of each of their
+// Before that: gradient_sums finds D = g y of every query, gradient_survey the greatest norm of the lines of q, k, v and g, and of each of their
 // columns the greatest magnitude and the sum of squares; all rounded up.
 //
 // Of a row with B = |scale| N max N_c and L = |lse|, or the greatest one of its columns: all |b_c| are at most B + L, and where that is not below 300
 // the row is left to gradient_settle. Bounds, u = 2^-53, with two u for an addition of the matrix instruction (mma.cuh, D1), whose products are exact:
-//   b_c                 (16 + D_q / 8) u B + u |b_c|, by sums of 8 products (Cauchy and Schwarz); w_c = e^b_c within
-//                       eps = ((17 + D_q / 8) B + 6 + B + L) u of itself
-//   t_c                 error_t = (16 + E / 8) u N_g N_v (the greatest of the columns') + error_D, and u |t_c|
+//   b_c                 (32 + D_q / 16) u B + u |b_c|, by sums of 16 products (Cauchy and Schwarz); w_c = e^b_c within
+//                       eps = ((33 + D_q / 16) B + 6 + B + L) u of itself
+//   t_c                 error_t = (32 + E / 16) u N_g N_v (the greatest of the columns') + error_D, and u |t_c|
 //   sum s_c x_c, s_c = w_c t_c:   16 columns by the instruction, and sums of tiles: c = (32 + tiles + 16) u
 // so that with V the greatest |x_c| and N_x the norm of all x_c the result is within
 //   min(V ((eps + 2 u + c) sum |s| + error_t sum w), N_x ((eps + 2 u + c) sqrt(sum s^2) + error_t sqrt(sum w^2))) |scale|,
@@ -19,6 +19,7 @@
 #include <algorithm>
 
 #include "backends/cuda/attention/gradient_tiles.cuh"
+#include "backends/cuda/attention/packed_lines.cuh"
 #include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "librepdl/ops/formats.hpp"
 
@@ -26,7 +27,34 @@ namespace repdl::cuda {
 namespace {
 
 constexpr double u = unit_roundoff, most_exponent = 300, least_bound = 0x1p-900;
-constexpr int line_threads = 128;  // of gradient_statistics
+constexpr int line_threads = 128;  // of gradient_survey
+
+// The heads of keys that a launch is of.
+struct head_range {
+  std::int64_t first, count;
+};
+// Where their lines are: those of q, of g, of k, of v. Number n: among the heads of the range.
+struct packed_places {
+  std::int64_t query_heads, key_heads, query_head, key_head;
+
+  template <class T>
+  __device__ packed_places(const gradient_geometry<T>& g, const head_range& range, int size)
+      : query_heads(range.count * g.of.group),
+        key_heads(range.count),
+        query_head(padded_lines(g.of.queries) * size),
+        key_head(padded_lines(g.of.keys) * size) {}
+  __device__ std::int64_t of_query(int which, std::int64_t n) const { return (which * query_heads + n) * query_head; }
+  __device__ std::int64_t of_key(int which, std::int64_t n) const {
+    return 2 * query_heads * query_head + (which * key_heads + n) * key_head;
+  }
+};
+std::int64_t packed_lines_of_head(std::int64_t group, std::int64_t queries, std::int64_t keys) {
+  return 2 * (group * padded_lines(queries) + padded_lines(keys));
+}
+std::int64_t heads_of_gradients(std::int64_t heads, std::int64_t group, std::int64_t queries, std::int64_t keys,
+                                std::int64_t size) {
+  return packed_heads(heads, packed_lines_of_head(group, queries, keys), size);
+}
 
 // D of every query, and what its greater part is within. A warp a query.
 template <class T>
@@ -50,20 +78,24 @@ __global__ void __launch_bounds__(line_threads)
   if (lane == 0) sums[n] = {static_cast<double>(lse), d.value.hi, d.value.lo, d.error};
 }
 
-// A block a chunk of lines.
+// A block a chunk of lines of q, g, k or v, of the heads of `range`: what is known of them, and the lines as tiles take them.
 template <class T>
-__global__ void __launch_bounds__(line_threads) gradient_statistics(const __grid_constant__ gradient_geometry<T> g,
-                                                                    const record_places places, line_record* records) {
-  __shared__ unsigned norm_bits, most[most_size];
-  __shared__ float squares[line_threads / 32][most_size];
-  const std::int64_t of_queries = 2 * places.query_heads * places.query_chunks;
-  const bool is_query = blockIdx.x < of_queries;
-  const std::int64_t n = is_query ? blockIdx.x : blockIdx.x - of_queries,
+__global__ void __launch_bounds__(line_threads)
+    gradient_survey(const __grid_constant__ gradient_geometry<T> g, const record_places places, const head_range range,
+                    line_record* records, double* packed, int steps) {
+  constexpr int warps = line_threads / 32;
+  __shared__ joined_survey<warps> joined;
+  const std::int64_t query_blocks = range.count * g.of.group * places.query_chunks,
+                     key_blocks = range.count * places.key_chunks;
+  const bool is_query = blockIdx.x < 2 * query_blocks;
+  const std::int64_t n = is_query ? blockIdx.x : blockIdx.x - 2 * query_blocks,
+                     blocks = is_query ? query_blocks : key_blocks,
                      chunks = is_query ? places.query_chunks : places.key_chunks,
-                     all_heads = is_query ? places.query_heads : places.key_heads,
-                     heads = is_query ? g.heads : g.key_heads, lines = is_query ? g.of.queries : g.of.keys;
-  const std::int64_t chunk = n % chunks, head = n / chunks % all_heads;
-  const bool is_first = n / chunks < all_heads;  // q or k, else g or v
+                     lines = is_query ? g.of.queries : g.of.keys;
+  const bool is_first = n < blocks;  // q or k, else g or v
+  const std::int64_t chunk = n % chunks, within = n % blocks / chunks,
+                     head = range.first * (is_query ? g.of.group : 1) + within,
+                     heads = is_query ? g.heads : g.key_heads;
   std::int64_t at[4];
   g.batch.locate(head / heads, at);
   const T* const data = is_query   ? (is_first ? g.of.q + at[0] : g.of.g + at[3])
@@ -77,52 +109,45 @@ __global__ void __launch_bounds__(line_threads) gradient_statistics(const __grid
                                       : g.of.v_at.row,
                      size = is_first ? g.of.size : g.of.value_size;
   const T* const from = data + head % heads * of_head;
-  for (int i = static_cast<int>(threadIdx.x); i < most_size; i += line_threads) most[i] = 0;
-  if (threadIdx.x == 0) norm_bits = 0;
+  const packed_places to(g, range, 8 * steps);
+  double* const line =
+      packed + (is_query ? to.of_query(is_first ? 0 : 1, within) : to.of_key(is_first ? 0 : 1, within));
+  joined.clear();
   __syncthreads();
-  const int lane = lane_of_thread(), warp = static_cast<int>(threadIdx.x / 32);
-  const std::int64_t end = (chunk + 1) * chunk_lines < lines ? (chunk + 1) * chunk_lines : lines;
-  constexpr int columns = most_size / 32;
-  float norm = 0, most_of[columns] = {}, squares_of[columns] = {};
-  for (std::int64_t j = chunk * chunk_lines + warp; j < end; j += line_threads / 32) {
-    double square = 0;
-#pragma unroll
-    for (int c = 0; c < columns; ++c) {
-      const int d = 32 * c + lane;
-      const float x = d < size ? fabsf(num::widen_to_float(from[j * row + d])) : 0.0f;
-      square = fma(static_cast<double>(x), static_cast<double>(x), square);
-      most_of[c] = greater(x, most_of[c]);
-      squares_of[c] = __fmaf_ru(x, x, squares_of[c]);
-    }
-    const float length = __double2float_ru(sqrt(over_warp(square)) * (1 + 0x1p-40));
-    norm = greater(length, norm);
-  }
-  // In the order of the bits NaN is the greatest.
-  if (lane == 0) atomicMax(&norm_bits, __float_as_uint(norm) & 0x7fffffffu);
-#pragma unroll
-  for (int c = 0; c < columns; ++c) {
-    atomicMax(most + 32 * c + lane, __float_as_uint(most_of[c]) & 0x7fffffffu);
-    squares[warp][32 * c + lane] = squares_of[c];
-  }
+  const std::int64_t padded = padded_lines(lines),
+                     end = (chunk + 1) * chunk_lines < padded ? (chunk + 1) * chunk_lines : padded;
+  line_survey mine;
+  for (std::int64_t j = chunk * chunk_lines + 8 * (threadIdx.x / 32); j < end; j += 8 * warps)
+    mine.take<true, true, packed_for::both>(from + j * row, row, lines - j, size, line + j * 8 * steps, steps);
+  joined.add(mine);
   __syncthreads();
-  line_record& to = records[blockIdx.x];
-  if (threadIdx.x == 0) to.norm = __uint_as_float(norm_bits);
+  const std::int64_t which =
+      is_query ? (is_first ? 0 : places.query_heads) : 2 * places.query_heads + (is_first ? 0 : places.key_heads);
+  line_record& record = records[places.first_chunk(which + head) + chunk];
+  if (threadIdx.x == 0) record.norm = __uint_as_float(joined.norm);
   for (int e = static_cast<int>(threadIdx.x); e < most_size; e += line_threads) {
-    float sum = 0;
-#pragma unroll
-    for (int i = 0; i < line_threads / 32; ++i) sum = __fadd_ru(sum, squares[i][e]);
-    to.most[e] = __uint_as_float(most[e]);
-    to.squares[e] = sum;
+    record.most[e] = __uint_as_float(joined.most[e]);
+    record.squares[e] = joined.squares_of(e);
   }
 }
 
 // A block a head: joins its chunks; of g also what is known of its queries.
 template <class T>
 __global__ void __launch_bounds__(line_threads)
-    gradient_join(const __grid_constant__ gradient_geometry<T> g, const record_places places, const query_sum* sums,
-                  const line_record* chunks, line_record* records, const open_rows open) {
+    gradient_join(const __grid_constant__ gradient_geometry<T> g, const record_places places, const head_range range,
+                  const query_sum* sums, const line_record* chunks, line_record* records, const open_rows open) {
   __shared__ float shared[line_threads];
-  const std::int64_t head = blockIdx.x, count = places.chunks_of(head);
+  // Heads of q, of g, of k, of v.
+  const std::int64_t query_heads = range.count * g.of.group;
+  const bool is_query = blockIdx.x < 2 * query_heads;
+  const std::int64_t n = is_query ? blockIdx.x : blockIdx.x - 2 * query_heads,
+                     of_one = is_query ? query_heads : range.count;
+  const std::int64_t head = (is_query ? 0 : 2 * places.query_heads) +
+                            (n < of_one ? 0
+                             : is_query ? places.query_heads
+                                        : places.key_heads) +
+                            range.first * (is_query ? g.of.group : 1) + n % of_one,
+                     count = places.chunks_of(head);
   const line_record* const from = chunks + places.first_chunk(head);
   line_record& to = records[head];
   // As many heads are of k and v as lists are of queries and of keys.
@@ -173,10 +198,10 @@ template <class T, int Size, gradients_of What>
 struct gradient_tiling {
   static constexpr bool is_key = What != gradients_of::queries, has_factor = What != gradients_of::values,
                         has_weight = What == gradients_of::values || What == gradients_of::keys_and_values;
-  static constexpr int steps = Size / 8, warps = 4, threads = 32 * warps, rows = 16 * warps;
-  static constexpr int blocks = 2;  // of a multiprocessor
+  static constexpr int steps = Size / 8, warps = Size == 64 ? 4 : 8, threads = 32 * warps, rows = 16 * warps;
+  static constexpr int blocks = Size == 64 ? 2 : 1;  // of a multiprocessor
   static constexpr int columns = 16, eights = columns / 8;
-  using tile = staged_tile<T, Size, threads, columns>;
+  using tile = packed_tile<Size, columns, packed_for::both>;
   struct memory {
     row_tile<steps, threads> of_rows[has_factor ? 2 : 1];  // each read by the thread alone that wrote it
     tile first[2], second[2];                              // of q or k, for scores; of g or v
@@ -246,15 +271,16 @@ __device__ std::int64_t decide(const double (&sums)[Cut::steps][4], int h, const
 template <class T, int Size, gradients_of What>
 __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradient_tiling<T, Size, What>::blocks)
     gradient_tiles(const __grid_constant__ gradient_geometry<T> g, std::int64_t blocks_of_head,
-                   const record_places places, bool by_first, const query_sum* sums, const line_record* records,
-                   const gradient_bits bits, counter* counters) {
+                   const record_places places, const head_range head_places, const double* packed, bool by_first,
+                   const query_sum* sums, const line_record* records, const gradient_bits bits, counter* counters) {
   using cut = gradient_tiling<T, Size, What>;
   constexpr int steps = cut::steps, threads = cut::threads, columns = cut::columns, eights = cut::eights;
   constexpr bool is_key = cut::is_key;
   auto& m = memory_of_block<typename cut::memory>();
   const exponential_of_lanes exponential;
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
-  const std::int64_t of = blockIdx.x / blocks_of_head, batch = of / g.key_heads, key_head = of % g.key_heads;
+  const std::int64_t within_range = blockIdx.x / blocks_of_head, of = head_places.first + within_range,
+                     batch = of / g.key_heads, key_head = of % g.key_heads;
   // Where there is causality the last queries have most keys and the first keys most queries: these come first.
   const std::int64_t block = is_key ? blockIdx.x % blocks_of_head : blocks_of_head - 1 - blockIdx.x % blocks_of_head;
   const std::int64_t tile = block * cut::rows + warp * 16;
@@ -356,15 +382,16 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
   const int begin = m.begin / columns * columns, end = m.end;
   const int of_head = begin < end ? (end - begin + columns - 1) / columns : 0;
   const std::int64_t tiles = of_head * count;
-  const T* from[2] = {
-      is_key ? g.of.q + at[0] + key_head * g.of.group * g.of.q_at.head : g.of.k + at[1] + key_head * g.of.k_at.head,
-      is_key ? g.of.g + at[3] + key_head * g.of.group * g.of.g_at.head : g.of.v + at[2] + key_head * g.of.v_at.head};
-  const std::int64_t first_row = is_key ? g.of.q_at.row : g.of.k_at.row,
-                     second_row = is_key ? g.of.g_at.row : g.of.v_at.row;
+  const packed_places lines(g, head_places, Size);
+  const double* from[2];
+#pragma unroll
+  for (int which = 0; which < 2; ++which)
+    from[which] =
+        packed + (is_key ? lines.of_query(which, within_range * g.of.group) : lines.of_key(which, within_range));
   const query_sum* sums_of_head = sums + first_head * g.of.queries;
   const auto copy = [&](int j, int stage) {
-    m.first[stage].copy(tid, from[0] + j * first_row, first_row, end - j, g.of.size);
-    m.second[stage].copy(tid, from[1] + j * second_row, second_row, end - j, g.of.value_size);
+    m.first[stage].template copy<threads>(tid, from[0] + static_cast<std::int64_t>(j) * Size);
+    m.second[stage].template copy<threads>(tid, from[1] + static_cast<std::int64_t>(j) * Size);
     if (is_key && tid < columns) {
       copy_async<16>(reinterpret_cast<float*>(&m.sums[stage][tid]),
                      reinterpret_cast<const float*>(sums_of_head + (j + tid < end ? j + tid : 0)), j + tid < end);
@@ -377,8 +404,8 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     next += columns;
     if (!is_key || next < end) return;
     next = begin;
-    from[0] += g.of.q_at.head;
-    from[1] += g.of.g_at.head;
+    from[0] += lines.query_head;
+    from[1] += lines.query_head;
     sums_of_head += g.of.queries;
   };
   if (tiles > 0) copy_next(0);
@@ -520,14 +547,20 @@ bool is_for_gradient_tiles(const plan::attention_plan& p, const properties& d) {
 std::int64_t sums_of_gradient_tiles(const plan::attention_plan& p) {
   return static_cast<std::int64_t>(sizeof(query_sum) / sizeof(double)) * p.batches * p.heads * p.queries;
 }
+std::int64_t packed_of_gradient_tiles(const plan::attention_plan& p) {
+  const std::int64_t heads = p.batches * p.key_heads, group = p.heads / p.key_heads,
+                     size = std::max(p.size, p.value_size) <= 64 ? 64 : most_size;
+  return heads_of_gradients(heads, group, p.queries, p.keys, size) * packed_lines_of_head(group, p.queries, p.keys) *
+         size;
+}
 std::int64_t statistics_of_gradient_tiles(const plan::attention_plan& p) {
   const record_places places = places_of(p.batches * p.heads, p.batches * p.key_heads, p.queries, p.keys);
   return (places.chunks() + places.heads()) * static_cast<std::int64_t>(sizeof(line_record) / sizeof(float));
 }
 
 template <class T>
-void enqueue_gradient_tiles(const gradient_geometry<T>& g, bool by_first, double* sums, float* statistics,
-                            const gradient_bits& bits, const open_rows& open, const job& j) {
+void enqueue_gradient_tiles(const gradient_geometry<T>& g, bool by_first, double* sums, double* packed,
+                            float* statistics, const gradient_bits& bits, const open_rows& open, const job& j) {
   const record_places places = places_of(g.batches * g.heads, g.batches * g.key_heads, g.of.queries, g.of.keys);
   auto* const of_queries = reinterpret_cast<query_sum*>(sums);
   auto* const joined = reinterpret_cast<line_record*>(statistics);
@@ -535,30 +568,37 @@ void enqueue_gradient_tiles(const gradient_geometry<T>& g, bool by_first, double
   const query_sum* const known_sums = of_queries;
   const line_record *const known_chunks = of_chunks, *const known = joined;
   launch_kernel<gradient_sums<T>>(j, ceil_div(g.query_rows(), line_threads / 32), line_threads, 0, g, of_queries);
-  launch_kernel<gradient_statistics<T>>(j, places.chunks(), line_threads, 0, g, places, of_chunks);
-  launch_kernel<gradient_join<T>>(j, places.heads(), line_threads, 0, g, places, known_sums, known_chunks, joined,
-                                  open);
-  const auto run = [&]<int Size, gradients_of What>() {
-    using cut = gradient_tiling<T, Size, What>;
-    const std::int64_t blocks = ceil_div(cut::is_key ? g.of.keys : g.of.group * g.of.queries, cut::rows);
-    launch_kernel<gradient_tiles<T, Size, What>>(j, g.batches * g.key_heads * blocks, cut::threads,
-                                                 sizeof(typename cut::memory), g, blocks, places, by_first, known_sums,
-                                                 known, bits, j.counters);
-  };
-  if (std::max(g.of.size, g.of.value_size) <= 64) {
-    run.template operator()<64, gradients_of::keys_and_values>();
-    run.template operator()<64, gradients_of::queries>();
-  } else {
-    run.template operator()<128, gradients_of::keys>();
-    run.template operator()<128, gradients_of::values>();
-    run.template operator()<128, gradients_of::queries>();
+  const int size = std::max(g.of.size, g.of.value_size) <= 64 ? 64 : most_size;
+  const std::int64_t heads = g.batches * g.key_heads,
+                     at_once = heads_of_gradients(heads, g.of.group, g.of.queries, g.of.keys, size);
+  for (std::int64_t first = 0; first < heads; first += at_once) {
+    const head_range range{first, std::min(at_once, heads - first)};
+    const std::int64_t chunks = 2 * range.count * (g.of.group * places.query_chunks + places.key_chunks);
+    launch_kernel<gradient_survey<T>>(j, chunks, line_threads, 0, g, places, range, of_chunks, packed, size / 8);
+    launch_kernel<gradient_join<T>>(j, 2 * range.count * (g.of.group + 1), line_threads, 0, g, places, range,
+                                    known_sums, known_chunks, joined, open);
+    const auto run = [&]<int Size, gradients_of What>() {
+      using cut = gradient_tiling<T, Size, What>;
+      const std::int64_t blocks = ceil_div(cut::is_key ? g.of.keys : g.of.group * g.of.queries, cut::rows);
+      launch_kernel<gradient_tiles<T, Size, What>>(j, range.count * blocks, cut::threads, sizeof(typename cut::memory),
+                                                   g, blocks, places, range, static_cast<const double*>(packed),
+                                                   by_first, known_sums, known, bits, j.counters);
+    };
+    if (size == 64) {
+      run.template operator()<64, gradients_of::keys_and_values>();
+      run.template operator()<64, gradients_of::queries>();
+    } else {
+      run.template operator()<128, gradients_of::keys>();
+      run.template operator()<128, gradients_of::values>();
+      run.template operator()<128, gradients_of::queries>();
+    }
   }
 }
-template void enqueue_gradient_tiles(const gradient_geometry<f16>&, bool, double*, float*, const gradient_bits&,
-                                     const open_rows&, const job&);
-template void enqueue_gradient_tiles(const gradient_geometry<bf16>&, bool, double*, float*, const gradient_bits&,
-                                     const open_rows&, const job&);
-template void enqueue_gradient_tiles(const gradient_geometry<float>&, bool, double*, float*, const gradient_bits&,
-                                     const open_rows&, const job&);
+template void enqueue_gradient_tiles(const gradient_geometry<f16>&, bool, double*, double*, float*,
+                                     const gradient_bits&, const open_rows&, const job&);
+template void enqueue_gradient_tiles(const gradient_geometry<bf16>&, bool, double*, double*, float*,
+                                     const gradient_bits&, const open_rows&, const job&);
+template void enqueue_gradient_tiles(const gradient_geometry<float>&, bool, double*, double*, float*,
+                                     const gradient_bits&, const open_rows&, const job&);
 
 }  // namespace repdl::cuda

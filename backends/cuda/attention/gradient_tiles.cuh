@@ -1,4 +1,4 @@
-// What is known before the tiles of gradients: gradient_sums, gradient_statistics and gradient_join (gradient_tiles.cu).
+// What is known before the tiles of gradients: gradient_sums, gradient_survey and gradient_join (gradient_tiles.cu).
 #pragma once
 
 #include "backends/cuda/attention/attention_backward.cuh"

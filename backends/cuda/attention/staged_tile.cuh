@@ -33,38 +33,56 @@ struct staged_tile {
   __device__ double at(int r, int c) const {
     return static_cast<double>(num::widen_to_float(reinterpret_cast<const T*>(rows[r])[c]));
   }
+  // Operand b of the instruction, of eight lines and eight numbers: products of lines, and sums over them, line 2 t + j being in the place 4 j + t.
+  __device__ void for_products(int eight, int s, double (&b)[2]) const {
+    const int lane = lane_of_thread(), row = lane / 4, t = lane % 4;
+    b[0] = at(8 * eight + row, 8 * s + t);
+    b[1] = at(8 * eight + row, 8 * s + 4 + t);
+  }
+  __device__ void for_sums(int eight, int s, double (&b)[2]) const {
+    const int lane = lane_of_thread(), row = lane / 4, t = lane % 4;
+    b[0] = at(8 * eight + 2 * t, 8 * s + row);
+    b[1] = at(8 * eight + 2 * t + 1, 8 * s + row);
+  }
 };
 
 // A warp's 16 rows as the instruction takes them: of each step, what a lane has.
 template <int Steps, int Threads>
 using row_tile = float4[Steps][Threads];
 
-// to = products of a warp's rows, which a thread keeps in place `thread`, and a tile's lines: sums of eight terms by the instruction, which are added up.
+inline constexpr int steps_of_chain = 2;  // of eight terms each, of a product, which are added up first
+
+// to = products of a warp's rows, which a thread keeps in place `thread`, and a tile's lines.
 template <int Steps, int Threads, int Eights, class Tile>
 __device__ void multiply_lines(const row_tile<Steps, Threads>& rows, int thread, const Tile& lines,
                                double (&to)[Eights][4]) {
-  const int lane = lane_of_thread(), row = lane / 4, t = lane % 4;
 #pragma unroll
-  for (int s = 0; s < Steps; ++s) {
-    const float4 a = rows[s][thread];
+  for (int chain = 0; chain < Steps; chain += steps_of_chain) {
+    double part[Eights][4] = {};
+#pragma unroll
+    for (int s = chain; s < chain + steps_of_chain; ++s) {
+      const float4 a = rows[s][thread];
+#pragma unroll
+      for (int eight = 0; eight < Eights; ++eight) {
+        double b[2];
+        lines.for_products(eight, s, b);
+        multiply_add<2>(part[eight], {a.x, a.y, a.z, a.w}, b);
+      }
+    }
 #pragma unroll
     for (int eight = 0; eight < Eights; ++eight) {
-      double part[4] = {};
-      multiply_add<2>(part, {a.x, a.y, a.z, a.w},
-                      {lines.at(8 * eight + row, 8 * s + t), lines.at(8 * eight + row, 8 * s + 4 + t)});
 #pragma unroll
-      for (int x = 0; x < 4; ++x) to[eight][x] = s == 0 ? part[x] : to[eight][x] + part[x];
+      for (int x = 0; x < 4; ++x) to[eight][x] = chain == 0 ? part[eight][x] : to[eight][x] + part[eight][x];
     }
   }
 }
-// What a score is within, in u |x| |y|: eight terms by the instruction, whose additions have two u, and sums of these.
-__device__ inline double height_of_product(std::int64_t size) { return 16 + static_cast<double>((size + 7) / 8); }
+// What a product is within, in u |x| |y|: sixteen terms by the instruction, whose additions have two u, and sums of these.
+__device__ inline double height_of_product(std::int64_t size) { return 32 + static_cast<double>((size + 15) / 16); }
 
 // to += weights, as multiply_lines leaves what they are made of, times a tile's lines, added up before. Two columns of eight at a time: what one waits
 // for the other computes.
 template <int Steps, int Eights, class Tile>
 __device__ void add_lines(const double (&weights)[Eights][4], const Tile& lines, double (&to)[Steps][4]) {
-  const int lane = lane_of_thread(), row = lane / 4, t = lane % 4;
 #pragma unroll
   for (int s = 0; s < Steps; s += 2) {
     double part[2][4] = {};
@@ -73,9 +91,9 @@ __device__ void add_lines(const double (&weights)[Eights][4], const Tile& lines,
       const double(&w)[4] = weights[eight];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        multiply_add<2>(
-            part[i], {w[0], w[2], w[1], w[3]},
-            {lines.at(8 * eight + 2 * t, 8 * (s + i) + row), lines.at(8 * eight + 2 * t + 1, 8 * (s + i) + row)});
+        double b[2];
+        lines.for_sums(eight, s + i, b);
+        multiply_add<2>(part[i], {w[0], w[2], w[1], w[3]}, b);
       }
     }
 #pragma unroll
