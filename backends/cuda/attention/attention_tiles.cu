@@ -1,6 +1,6 @@
 // Attention without masks and slopes, of heads of at most 128 numbers: tiles of 16 queries a warp by 32 keys with the fp64 matrix instruction (T. Dao,
-// "FlashAttention-2", 2023). A block has 4 warps: queries of all heads that go with one head of keys, one head after the other. Tiles of keys and values are
-// copied while the former ones are computed with, and their numbers converted to binary64 on the way to the instruction: a warp's weights, which its
+// "FlashAttention-2", 2023). A block has 4 or 8 warps: queries of all heads that go with one head of keys, one head after the other. Tiles of keys and values,
+// packed in binary64 as the instruction takes them (packed_lines.cuh), are copied while the former ones are computed with: a warp's weights, which its
 // lanes have as results of one product, are operands of the next one where key 2 t + j is in the place 4 j + t of eight.
 //
 // There is no reference: scores are at most B = |scale| N_q max N_j, and where that is not below 300 a query is left to attention_first (first_bit). The

@@ -1,7 +1,7 @@
 // Gradients of attention without masks and slopes, of heads of at most 128 numbers: tiles of 16 rows a warp by 16 columns with the fp64 matrix
 // instruction (T. Dao, "FlashAttention-2", 2023). Rows are queries and columns keys, for grad_q; or rows are keys and columns the queries of all heads
-// that go with them, for grad_k and grad_v: at once where heads have at most 64 numbers, else in a launch each. Columns are copied while the former ones
-// are computed with, and converted to binary64 on the way to the instruction (attention_tiles.cu).
+// that go with them, for grad_k and grad_v: at once where heads have at most 64 numbers, else in a launch each. Columns, packed in binary64 as the
+// instruction takes them (packed_lines.cuh), are copied while the former ones are computed with.
 //
 // Before that: gradient_sums finds D = g y of every query, gradient_survey the greatest norm of the lines of q, k, v and g, and of each of their
 // columns the greatest magnitude and the sum of squares; all rounded up.

@@ -86,7 +86,7 @@ __device__ const double low_powers_of_lanes[32] = {0x1p-200,
                                                    0x1.9d3e12dd8a18bp-54};
 __constant__ double tail_of_wide[] = {1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320};
 
-// e^(hi + lo), |hi| <= 600, |lo| <= u |hi|, within 2^-71 of itself, by the lanes of a warp, all of which ask: lane j has 2^(j / 32).
+// e^(hi + lo), |hi| <= 500, |lo| <= u |hi|, within 2^-71 of itself, by the lanes of a warp, all of which ask: lane j has 2^(j / 32).
 //   hi = k ln2 / 32 + x + ..., |x| < 0.0109 = 2^-6.5, as exponential_of_lanes does, but the product with the rest of ln2 / 32, off by 2^-98, is kept whole,
 //   and what x lacks, below 2^-43, is `rest`.
 //   e^x = 1 + x + x^2 / 2 + tail, the first three in two words. tail, below 2^-22: terms to x^8, what is left out is below 2^-77; five roundings,

@@ -1,11 +1,14 @@
 // The CUDA kernels of attention and its gradients, emulated: the CPU's results, bit for bit, from every tier, of heads of both sizes, keys that are split,
 // masks, and the classes of the oracle's samples.
 #include <doctest/doctest.h>
+#include <mpfr.h>
 
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "backends/cuda/attention/second_tier.cuh"
 #include "backends/cuda/core/drivers.hpp"
 #include "librepdl/librepdl.hpp"
 #include "librepdl/plan/planner.hpp"
@@ -178,4 +181,45 @@ TEST_CASE("attention on CUDA, emulated: classes") {
             run(ctx, tests::call_case{"attention_backward", backward, {}}));
     }
   }
+}
+
+TEST_CASE("attention on CUDA, emulated: e^x of the second tier is within its bound") {
+  reference::word_stream words(11, 1);
+  const auto number = [&] { return static_cast<double>(static_cast<std::int32_t>(words.next())) * 0x1p-31; };
+  mpfr_t x, e, w;
+  mpfr_inits2(300, x, e, w, nullptr);
+  double worst = 0;
+  emulation::block_size.x = 32;
+  emulation::grid_size.x = 1;
+  for (int n = 0; n < 4000; ++n) {
+    double hi[32], lo[32];
+    num::dd result[32];
+    for (int l = 0; l < 32; ++l) {
+      // Of every size; and beside borders of the reduction, which are odd multiples of ln2 / 64.
+      const double border = 0x1.62e42fefa39efp-7 * (2 * std::round(20000 * number()) + 1);
+      hi[l] = l % 4 == 0   ? 500 * number()
+              : l % 4 == 1 ? std::ldexp(number(), -static_cast<int>(words.next() % 90))
+              : l % 4 == 2 ? border * (1 + std::ldexp(number(), -40))
+                           : 10 * number();
+      lo[l] = hi[l] * 0x1p-53 * number();
+    }
+    emulation::block::current().run(32, [&] {
+      const int lane = cuda::lane_of_thread();
+      const cuda::wide_exponential_of_lanes exponential;
+      result[lane] = exponential(hi[lane], lo[lane]);
+    });
+    for (int l = 0; l < 32; ++l) {
+      mpfr_set_d(x, hi[l], MPFR_RNDN);
+      mpfr_add_d(x, x, lo[l], MPFR_RNDN);
+      mpfr_exp(e, x, MPFR_RNDN);
+      mpfr_set_d(w, result[l].hi, MPFR_RNDN);
+      mpfr_add_d(w, w, result[l].lo, MPFR_RNDN);
+      mpfr_sub(w, w, e, MPFR_RNDN);
+      mpfr_div(w, w, e, MPFR_RNDN);
+      worst = std::max(worst, std::fabs(mpfr_get_d(w, MPFR_RNDU)));
+    }
+  }
+  mpfr_clears(x, e, w, nullptr);
+  CHECK(worst < 0x1p-71);
+  CHECK(worst > 0x1p-75);  // that much of the bound is used
 }
