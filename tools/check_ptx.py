@@ -53,7 +53,14 @@ missing_divisor = "does not divide by the size of an axis"
 # Function (without repdl::cuda:: and template arguments): the parameters' numbers, and why.
 settles = ((0, 1), "copies AdamW's constants word by word: a single array; and finds its tensor as step_kernel")
 copies = ((0,), "copies the problem word by word to shared memory: a single array")
+finds = ((0,), "finds its tensor in a list by bisection and reads that entry: an array of structures")
 indexing_by_design = {
+    "map_list": finds,
+    "settle_list": finds,
+    "norm_sums": finds,
+    "norm_exact_sums": finds,
+    "clip_attempts": finds,
+    "clip_elements": finds,
     "conv::chain_kernel": copies,
     "conv::product_kernel": copies,
     "conv::finish_kernel": copies,

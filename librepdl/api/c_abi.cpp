@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "librepdl/api/call_list.hpp"
 #include "librepdl/api/context_impl.hpp"
 #include "librepdl/api/dlpack_types.hpp"
 #include "librepdl/dynamic.hpp"
@@ -573,6 +574,24 @@ repdl_status repdl_run(repdl_context* context, const repdl_op* op, const repdl_t
                        const repdl_tensor* const* out, int32_t out_count, const repdl_attribute* attrs,
                        int32_t attribute_count) {
   return guarded([&] { run("repdl_run", context, op, in, in_count, out, out_count, attrs, attribute_count); });
+}
+
+repdl_status repdl_run_list(repdl_context* context, const repdl_op* op, int32_t count, const repdl_tensor* const* in,
+                            int32_t in_count, const repdl_tensor* const* out, int32_t out_count,
+                            const repdl_attribute* attrs, int32_t attribute_count) {
+  return guarded([&] {
+    constexpr std::string_view function = "repdl_run_list";
+    need(context, function, "context");
+    need(op, function, "op");
+    if (count < 0) fail(error_site::attribute_value, function, "count", "a count >= 0", std::to_string(count));
+    const auto of_call = [](auto* list, std::size_t k, std::int32_t n) {
+      return list == nullptr ? list : list + static_cast<std::ptrdiff_t>(k) * n;
+    };
+    api::run_list(context->context, info(op), static_cast<std::size_t>(count), [&](std::size_t k) {
+      run(function, context, op, of_call(in, k, in_count), in_count, of_call(out, k, out_count), out_count,
+          of_call(attrs, k, attribute_count), attribute_count);
+    });
+  });
 }
 
 repdl_status repdl_prepare(repdl_context* context, const repdl_op* op, const repdl_tensor* const* in, int32_t in_count,

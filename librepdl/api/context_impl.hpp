@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <forward_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "librepdl/context.hpp"
@@ -32,6 +34,19 @@ template <class Plan>
 struct [[gnu::visibility("hidden")]] recorded_task final : recorded {
   const Plan plan;
   explicit recorded_task(const Plan& p) : plan(p) {}
+};
+/// With the plans that run together with it.
+template <>
+struct [[gnu::visibility("hidden")]] recorded_task<plan::map_plan> final : recorded {
+  const std::vector<plan::map_plan> list;
+  const plan::map_plan plan;
+  explicit recorded_task(const plan::map_plan& p) : list(p.list.begin(), p.list.end()), plan(with(p, list)) {}
+
+ private:
+  static plan::map_plan with(plan::map_plan p, std::span<const plan::map_plan> list) {
+    p.list = list;
+    return p;
+  }
 };
 
 /// Calls that a context has validated and planned.
@@ -60,9 +75,10 @@ struct [[gnu::visibility("hidden")]] context::impl {
 
   const dispatch::kernel_choice* self_test = nullptr;  // not null: this context runs self-tests
 
-  prepared_calls::impl* recorder = nullptr;  // not null: calls are recorded there, none is run
-  context* handle = nullptr;                 // whose it is: contexts may be moved
-  detail::results* wanted = nullptr;         // not null: the results of the next call are made there
+  std::vector<plan::map_plan>* list = nullptr;  // not null: elementwise calls are planned, and left there (call_list)
+  prepared_calls::impl* recorder = nullptr;     // not null: calls are recorded there, none is run
+  context* handle = nullptr;                    // whose it is: contexts may be moved
+  detail::results* wanted = nullptr;            // not null: the results of the next call are made there
 
   ~impl() { release(); }
   void release() noexcept;
@@ -76,6 +92,9 @@ struct [[gnu::visibility("hidden")]] context::impl {
   // The one way from a plan to a backend.
   template <class Plan>
   void run(const dispatch::subject& what, const Plan& plan) {
+    if constexpr (std::is_same_v<Plan, plan::map_plan>) {
+      if (list != nullptr) return list->push_back(plan);
+    }
     const num::fp_environment_guard guard;  // the caller's rounding mode, FTZ and trap masks stop here
     if (recorder != nullptr) {
       auto task = std::make_unique<recorded_task<Plan>>(plan);

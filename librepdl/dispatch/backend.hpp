@@ -30,7 +30,7 @@ struct kernel_choice {
   bool wide = false;        ///< 64-bit indices, the widest numbers, and calls in parts, though it would do without
   int multiprocessors = 0;  ///< choose as on a device with so many; 0: as on this one
   int tile = -1;       ///< of a product that has several shapes of tiles, the one of this number; -1: the fastest one
-  bool split = false;  ///< with tile: cut the product's sums into parts
+  bool split = false;  ///< elementwise: as a list of calls; with tile: cut the product's sums into parts
   product_engine engine = product_engine::any;
   bool dry = false;  ///< launch nothing: only to see which kernels are chosen
 };

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <type_traits>
 
 #include "librepdl/ops/pair.hpp"
@@ -44,6 +45,9 @@ struct map_plan {
   dtype out_type;
   double options[ops::option_list::most];
   bool has_options;  // they are not all at their defaults
+  /// Calls that run together, this one the first of them (plan/call_list.hpp): of one operation and the same formats, and none writes
+  /// what another one reads or writes. Empty: this one alone.
+  std::span<const map_plan> list = {};
 
   /// Whether an elementwise operation has its result in another floating-point format than the operands.
   bool has_other_format() const noexcept {

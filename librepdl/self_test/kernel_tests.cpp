@@ -76,6 +76,10 @@ test_call wide(test_call c) {
   c.choice.wide = true;
   return c;
 }
+test_call split(test_call c) {
+  c.choice.split = true;
+  return c;
+}
 
 // The call of an operation, or of a gradient the call that belongs to that of its forward operation, where x has this shape, whose are
 // the attributes. The first `optional` optional operands are there. What has x's shape lies as x does.
@@ -142,6 +146,11 @@ std::vector<group> map_calls(const subject& what, const ops::elementwise_row* ro
     for (const layout how : {layout::contiguous, layout::shifted, layout::stepped, layout::packs, layout::spread}) {
       const test_call c = call(how == layout::packs ? fours : odd, how);
       for (const test_call& each : {c, wide(c)}) append(g, tested ? from_every_tier(each) : group{each});
+    }
+    // In parts, as a list of calls.
+    for (const layout how : {layout::contiguous, layout::shifted}) {
+      const test_call c = split(call({1, 1, 1, 1, 2101}, how)), smaller = split(call({1, 1, 1, 1, 67}, how));
+      append(g, tested ? from_every_tier(c, &smaller) : group{c});
     }
     if (what.op == op_id::convert && (ops::F8 & ops::one(what.out)) != 0) {
       test_call c = call(odd, layout::contiguous);

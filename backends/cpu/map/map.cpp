@@ -10,6 +10,7 @@
 
 #include "backends/cpu/core/isa.hpp"
 #include "backends/cpu/core/parallel.hpp"
+#include "backends/cpu/core/strided_runs.hpp"
 
 namespace repdl::cpu {
 namespace {
@@ -127,9 +128,10 @@ void* in_place(const plan::map_plan& p, const plan::axes& stride, const void* da
   return base + at.offset(p, stride) * static_cast<std::int64_t>(size);
 }
 
-class map_work final : public planned<const plan::map_plan&> {
+// A call: its loops, and how a thread does its share of the elements.
+class map_call {
  public:
-  map_work(const plan::map_plan& plan, const setting& setting) noexcept : planned(plan, setting) {
+  map_call(const plan::map_plan& plan, const setting& setting) noexcept : p(plan), s(setting) {
     const map_kernels& kernels = *s.set.map;
     const auto format = static_cast<std::size_t>(p.in_type);
     if (p.op == ops::op_id::convert) {
@@ -154,16 +156,14 @@ class map_work final : public planned<const plan::map_plan&> {
     std::size_t bytes = size_of(p.out_type);
     for (int k = 0; k < p.arity; ++k) bytes += size_of(p.in[k].type);
     fetches_ = p.count * static_cast<std::int64_t>(bytes) >= fetched_bytes;
-    threads_ = worthwhile_threads(s.launch.threads, static_cast<double>(p.count), element_time(p.op, p.in_type));
   }
 
-  void run(void*) override {
-    parallel(threads_, [&](int thread, int workers) {
-      const range mine = share(p.count, thread, workers, block);
-      flat_ ? run_flat(mine) : run_strided(mine);
-    });
+  // Elements of which only the last ones are no whole block.
+  void run(range mine) const { flat_ ? run_flat(mine) : run_strided(mine); }
+  // After all of `count` elements.
+  void finish(std::int64_t count) const {
     if (repair_ == nullptr) {
-      s.count.add(tier::proved, p.count);
+      s.count.add(tier::proved, count);
     } else {
       s.count.check_decided(s.launch.last_tier_bits);
     }
@@ -252,11 +252,50 @@ class map_work final : public planned<const plan::map_plan&> {
     counted.add(tier::binary64, n - late);
   }
 
+  const plan::map_plan& p;
+  const setting& s;
   map_loop loop_;
   map_loop round_ = nullptr;  // from binary64 to the output's format
   map_repair repair_ = nullptr;
   bool flat_;
   bool fetches_;
+};
+
+class map_work final : public planned<const plan::map_plan&> {
+ public:
+  map_work(const plan::map_plan& plan, const setting& setting) noexcept : planned(plan, setting), first_(p, s) {
+    if (p.list.empty()) {
+      count_ = p.count;
+      blocks_ = (p.count + block - 1) / block;
+    } else {
+      for (const plan::map_plan& c : p.list) count_ += c.count;
+      blocks_ = blocks_of(p.list, block);
+    }
+    threads_ = worthwhile_threads(s.launch.threads, static_cast<double>(count_), element_time(p.op, p.in_type));
+  }
+
+  void run(void*) override {
+    parallel(threads_, [&](int thread, int workers) {
+      const range mine = share(blocks_, thread, workers);
+      if (p.list.empty()) return first_.run(elements(p, mine));
+      std::int64_t before = 0;
+      for (const plan::map_plan& c : p.list) {
+        const std::int64_t end = before + (c.count + block - 1) / block;
+        const range of_call{std::max(mine.begin, before) - before, std::min(mine.end, end) - before};
+        if (of_call.begin < of_call.end) map_call(c, s).run(elements(c, of_call));
+        before = end;
+      }
+    });
+    first_.finish(count_);
+  }
+
+ private:
+  static range elements(const plan::map_plan& c, range blocks) {
+    return {std::min(blocks.begin * block, c.count), std::min(blocks.end * block, c.count)};
+  }
+
+  const map_call first_;  // all that its operation and formats say is that of a list
+  std::int64_t count_ = 0, blocks_ = 0;
   int threads_;
 };
 

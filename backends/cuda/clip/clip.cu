@@ -1,10 +1,12 @@
 // Norms of lists of tensors and clipping by them. The launches do not depend on the data:
-//   norm_sums        of each tensor: each block adds up elements, its sum goes to the workspace
+//   norm_sums        each block adds up elements, its sum goes to the workspace
 //   norm_total       one block joins them; it decides the norm and the factor in double-double, or sets a flag
-//   clip_attempts    of f64, of each tensor: every element is tried, and sets the flag if the factor leaves it undecided
-//   norm_exact_sums  if the flag is set, of each tensor: each block adds up elements exactly
+//   clip_attempts    of f64: every element is tried, and sets the flag if the factor leaves it undecided
+//   norm_exact_sums  if the flag is set: each block adds up elements exactly
 //   norm_exact_total if the flag is set: one block joins them and decides by integers
-//   clip_elements    of each tensor: the elements times the factor, which is known before the first of them is written
+//   clip_elements    the elements times the factor, which is known before the first of them is written
+// Those that go through elements are launched over all tensors whose elements lie side by side, hundreds of them at a time
+// (element_list), and over each other one (elements).
 #include "backends/cuda/core/block_sums.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "librepdl/ops/registry.hpp"
@@ -24,19 +26,56 @@ struct elements {
   const void* in;
   void* out;
   shared_elements<2> all;
+
+  // use(the addresses of an element, read and written) for a thread's share, four at a time.
+  template <class T, int Threads, class Use>
+  __device__ void for_each(const Use& use) const {
+    const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Threads;
+#pragma unroll 4
+    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * Threads + threadIdx.x; i < all.count; i += step) {
+      std::int64_t at[2];
+      all.locate(i, at);
+      use(static_cast<const T*>(in) + at[0], static_cast<T*>(out) + at[1]);
+    }
+  }
 };
 
-// use(the offsets of an element) for a thread's share of all, four at a time.
-template <int Threads, class Use>
-__device__ void for_elements(const elements& e, const Use& use) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Threads;
-#pragma unroll 4
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * Threads + threadIdx.x; i < e.all.count; i += step) {
-    std::int64_t at[2];
-    e.all.locate(i, at);
-    use(at);
+// Tensors side by side. Blocks take units of elements, none of which crosses tensors, and find their tensor by bisection.
+constexpr int unit = 4 * threads;
+struct element_list {
+  struct tensor {
+    const void* in;
+    void* out;
+    std::int64_t count;
+    std::int64_t first_unit;
+  };
+  static constexpr int most = 900;  // kernel parameters: 32764 bytes
+  int tensors = 0;
+  std::int64_t units = 0;
+  tensor at[most];
+
+  __device__ const tensor& tensor_of(std::int64_t u) const {
+    int found = 0;
+#pragma unroll
+    for (int step = 512; step > 0; step /= 2) {
+      const int next = found + step;
+      if (next < tensors && at[next].first_unit <= u) found = next;
+    }
+    return at[found];
   }
-}
+  template <class T, int Threads, class Use>
+  __device__ void for_each(const Use& use) const {
+    for (std::int64_t u = blockIdx.x; u < units; u += gridDim.x) {
+      const tensor& t = tensor_of(u);
+      const std::int64_t first = (u - t.first_unit) * unit;
+      const T* const from = static_cast<const T*>(t.in) + first;
+      T* const to = static_cast<T*>(t.out) + first;
+      const int rest = static_cast<int>(t.count - first < unit ? t.count - first : unit);
+#pragma unroll 4
+      for (int i = static_cast<int>(threadIdx.x); i < rest; i += Threads) use(from + i, to + i);
+    }
+  }
+};
 
 // What one call finds.
 template <class T>
@@ -51,8 +90,7 @@ using norm_sum = num::norm_sum<num::norm_term<T>>;
 template <class T>
 using accumulator = num::norm_accumulator_of<num::norm_term<T>>;
 template <class T>
-__device__ num::norm_term<T> read(const void* from, std::int64_t at) {
-  const T x = static_cast<const T*>(from)[at];
+__device__ num::norm_term<T> read(T x) {
   if constexpr (std::is_same_v<T, double>) {
     return x;
   } else {
@@ -68,10 +106,10 @@ struct call {
   bool forced;           // what is finite is decided exactly
 };
 
-template <class T, norm_kind Kind>
-__global__ void __launch_bounds__(threads) norm_sums(const __grid_constant__ elements e, norm_sum<T>* sums) {
+template <class T, norm_kind Kind, class Elements>
+__global__ void __launch_bounds__(threads) norm_sums(const __grid_constant__ Elements e, norm_sum<T>* sums) {
   add_up_block<threads>(sums, [&](norm_sum<T>& mine) {
-    for_elements<threads>(e, [&](const std::int64_t(&at)[2]) { mine.template add<Kind>(read<T>(e.in, at[0])); });
+    e.template for_each<T, threads>([&](const T* x, T*) { mine.template add<Kind>(read(*x)); });
   });
 }
 
@@ -97,23 +135,23 @@ __global__ void __launch_bounds__(threads) norm_total(const __grid_constant__ ca
   }
 }
 
-__global__ void __launch_bounds__(threads) clip_attempts(const __grid_constant__ elements e, found<double>* result) {
+template <class Elements>
+__global__ void __launch_bounds__(threads) clip_attempts(const __grid_constant__ Elements e, found<double>* result) {
   const num::ball_factor f = result->factor;
   if (result->counted == 0 || f.is_plain()) return;
   bool some = false;
-  for_elements<threads>(e, [&](const std::int64_t(&at)[2]) {
-    some = some || !num::attempt_clipped(f, static_cast<const double*>(e.in)[at[0]]).decided;
-  });
+  e.template for_each<double, threads>(
+      [&](const double* x, double*) { some = some || !num::attempt_clipped(f, *x).decided; });
   if (some) result->undecided = 1;
 }
 
-template <class T>
+template <class T, class Elements>
 __global__ void __launch_bounds__(exact_threads<T>)
-    norm_exact_sums(const __grid_constant__ elements e, norm_kind kind, const found<T>* result, accumulator<T>* sums) {
+    norm_exact_sums(const __grid_constant__ Elements e, norm_kind kind, const found<T>* result, accumulator<T>* sums) {
   if (result->undecided == 0) return;
   add_up_block<exact_threads<T>>(sums, [&](accumulator<T>& mine) {
-    for_elements<exact_threads<T>>(
-        e, [&](const std::int64_t(&at)[2]) { num::add_exactly<num::norm_term<T>>(mine, kind, read<T>(e.in, at[0])); });
+    e.template for_each<T, exact_threads<T>>(
+        [&](const T* x, T*) { num::add_exactly<num::norm_term<T>>(mine, kind, read(*x)); });
   });
 }
 
@@ -149,16 +187,13 @@ __device__ double clipped(const num::ball_factor& f, double g, norm_kind kind, d
 }
 
 // sum: of f64, exactly, where the factor leaves an element undecided.
-template <class T>
+template <class T, class Elements>
 __global__ void __launch_bounds__(threads)
-    clip_elements(const __grid_constant__ elements e, norm_kind kind, double max_norm, const found<T>* result,
-                  const accumulator<T>* sum) {
+    clip_elements(const __grid_constant__ Elements e, bool in_place, norm_kind kind, double max_norm,
+                  const found<T>* result, const accumulator<T>* sum) {
   const num::factor_of<T> f = result->factor;
-  if (f.is_one() && e.in == e.out) return;
-  for_elements<threads>(e, [&](const std::int64_t(&at)[2]) {
-    const T g = static_cast<const T*>(e.in)[at[0]];
-    static_cast<T*>(e.out)[at[1]] = clipped(f, g, kind, max_norm, sum);
-  });
+  if (in_place && f.is_one()) return;
+  e.template for_each<T, threads>([&](const T* x, T* y) { *y = clipped(f, *x, kind, max_norm, sum); });
 }
 
 // ---- host
@@ -170,18 +205,24 @@ class clip_work final : public planned {
   clip_work(const plan::clip_plan& plan, const job& given) : planned(given), p_(plan), kind_(num::norm_of(plan.p)) {
     decided_ = p_.total != nullptr ? 1 : 0;
     for (const plan::clip_tensor& t : p_.tensors) {
-      const std::int64_t blocks = blocks_of(t);
-      blocks_ += blocks;
-      longest_ = std::max(longest_, ceil_div(t.count, blocks * threads));
       if (p_.clips()) decided_ += t.count;
     }
+    for_parts([&](const auto&, const part& its) {
+      blocks_ += its.blocks;
+      longest_ = std::max(longest_, ceil_div(its.units, its.blocks) * (unit / threads));
+    });
     space.take(result_, 1);
     space.take(exact_sum_, 1);
     space.take_in_turn([&] { space.take(sums_, blocks_); }, [&] { space.take(exact_sums_, blocks_); });
   }
 
  private:
-  std::int64_t blocks_of(const plan::clip_tensor& t) const { return blocks_of_sum(j.device, t.count, threads); }
+  // What is launched at once.
+  struct part {
+    std::int64_t units;   // of elements
+    std::int64_t blocks;  // that add up
+    bool in_place;
+  };
   static elements elements_of(const plan::clip_tensor& t) {
     elements e{};
     e.in = t.in;
@@ -193,9 +234,36 @@ class clip_work final : public planned {
     e.all.axes.set_stride(1, t.out_stride);
     return e;
   }
-  unsigned grid_of(const plan::clip_tensor& t) const {
-    return grid_for(j.device, ceil_div(t.count, 4 * threads), blocks_per_multiprocessor);
+  bool is_flat(const plan::clip_tensor& t) const {
+    return t.rank == 0 || (t.rank == 1 && t.in_stride[0] == 1 && (!p_.clips() || t.out_stride[0] == 1));
   }
+  part part_of(std::int64_t units, bool in_place) const {
+    return {units, blocks_of_sum(j.device, units * unit, threads), in_place};
+  }
+  // launch(elements or element_list, part) for all tensors.
+  template <class Launch>
+  void for_parts(const Launch& launch) const {
+    element_list list;
+    bool in_place = true;
+    const auto finish = [&] {
+      if (list.tensors != 0) launch(list, part_of(list.units, in_place));
+      list.tensors = 0;
+      list.units = 0;
+      in_place = true;
+    };
+    for (const plan::clip_tensor& t : p_.tensors) {
+      if (is_flat(t)) {
+        list.at[list.tensors++] = {t.in, t.out, t.count, list.units};
+        list.units += ceil_div(t.count, unit);
+        in_place = in_place && t.in == t.out;
+        if (list.tensors == element_list::most) finish();
+      } else {
+        launch(elements_of(t), part_of(ceil_div(t.count, unit), t.in == t.out));
+      }
+    }
+    finish();
+  }
+  unsigned grid_of(const part& p) const { return grid_for(j.device, p.units, blocks_per_multiprocessor); }
 
   void enqueue() override {
     using enum norm_kind;
@@ -203,39 +271,42 @@ class clip_work final : public planned {
     const std::int64_t height = longest_ + 8 + ceil_div(blocks_, threads) + 8;
     const call c{kind_, p_.max_norm, p_.total, decided_, height, j.first_tier > tier::double_double};
     std::int64_t before = 0;
-    for (const plan::clip_tensor& t : p_.tensors) {
-      const std::int64_t blocks = blocks_of(t);
-      const elements e = elements_of(t);
-      if (kind_ == magnitudes) launch_kernel<norm_sums<T, magnitudes>>(j, blocks, threads, 0, e, sums_ + before);
-      if (kind_ == squares) launch_kernel<norm_sums<T, squares>>(j, blocks, threads, 0, e, sums_ + before);
-      if (kind_ == greatest) launch_kernel<norm_sums<T, greatest>>(j, blocks, threads, 0, e, sums_ + before);
-      before += blocks;
-    }
+    for_parts([&]<class Elements>(const Elements& e, const part& its) {
+      const auto sums = [&]<norm_kind Kind>() {
+        launch_kernel<norm_sums<T, Kind, Elements>>(j, its.blocks, threads, 0, e, sums_ + before);
+      };
+      if (kind_ == magnitudes) sums.template operator()<magnitudes>();
+      if (kind_ == squares) sums.template operator()<squares>();
+      if (kind_ == greatest) sums.template operator()<greatest>();
+      before += its.blocks;
+    });
     launch_kernel<norm_total<T>>(j, 1, threads, 0, c, sums_, blocks_, result_, j.counters);
     if constexpr (std::is_same_v<T, double>) {
-      for (const plan::clip_tensor& t : p_.tensors) {
-        if (p_.clips()) launch_kernel<clip_attempts>(j, grid_of(t), threads, 0, elements_of(t), result_);
+      if (p_.clips()) {
+        for_parts([&]<class Elements>(const Elements& e, const part& its) {
+          launch_kernel<clip_attempts<Elements>>(j, grid_of(its), threads, 0, e, result_);
+        });
       }
     }
     const bool adds = kind_ != greatest;
     before = 0;
-    for (const plan::clip_tensor& t : p_.tensors) {
-      if (!adds) break;
-      const std::int64_t blocks = blocks_of(t);
-      launch_kernel<norm_exact_sums<T>>(j, blocks, exact_threads<T>, 0, elements_of(t), kind_, result_,
-                                        exact_sums_ + before);
-      before += blocks;
+    if (adds) {
+      for_parts([&]<class Elements>(const Elements& e, const part& its) {
+        launch_kernel<norm_exact_sums<T, Elements>>(j, its.blocks, exact_threads<T>, 0, e, kind_, result_,
+                                                    exact_sums_ + before);
+        before += its.blocks;
+      });
     }
     launch_kernel<norm_exact_total<T>>(j, 1, exact_threads<T>, 0, c, exact_sums_, adds ? blocks_ : std::int64_t{0},
                                        result_, exact_sum_, j.counters);
     if (!p_.clips()) return;
-    for (const plan::clip_tensor& t : p_.tensors) {
-      launch_kernel<clip_elements<T>>(j, grid_of(t), threads, 0, elements_of(t), kind_, p_.max_norm, result_,
-                                      exact_sum_);
-    }
+    for_parts([&]<class Elements>(const Elements& e, const part& its) {
+      launch_kernel<clip_elements<T, Elements>>(j, grid_of(its), threads, 0, e, its.in_place, kind_, p_.max_norm,
+                                                result_, exact_sum_);
+    });
   }
 
-  const plan::clip_plan p_;
+  const plan::clip_plan& p_;
   const norm_kind kind_;
   std::int64_t blocks_ = 0;
   std::int64_t longest_ = 0;  // of a thread's terms

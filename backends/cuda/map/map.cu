@@ -1,4 +1,6 @@
 // The elementwise table: the operations, which are in shards (map_shard.cuh), and the launchers of conversions.
+#include <vector>
+
 #include "backends/cuda/map/map.cuh"
 #include "librepdl/ops/elementwise/convert.hpp"
 
@@ -54,20 +56,52 @@ launcher launcher_of(const plan::map_plan& p) {
   return p.loop_of(p.has_other_format() ? operation.to_other_format[format] : operation.loops[format]);
 }
 
+// A call in parts, as a list: of a self-test. More than a block of them, one element, the others, which begin at no pack.
+std::vector<plan::map_plan> parts_of(const plan::map_plan& p) {
+  std::vector<plan::map_plan> parts;
+  for (std::int64_t first = 0, n = least_block + 4; first < p.count; first += n, n = n == 1 ? p.count : 1) {
+    plan::map_plan& part = parts.emplace_back(p);
+    part.count = part.shape[0] = std::min(n, p.count - first);
+    const auto from = [&](const void* data, dtype type) {
+      return static_cast<const std::byte*>(data) + first * static_cast<std::int64_t>(size_of(type));
+    };
+    for (int k = 0; k < p.arity; ++k) part.in[k].data = from(p.in[k].data, p.in[k].type);
+    part.out = const_cast<std::byte*>(from(p.out, p.out_type));
+  }
+  return parts;
+}
+bool is_flat(const plan::map_plan& p) {
+  bool flat = p.rank == 1 && p.out_stride[0] == 1;
+  for (int k = 0; k < p.arity; ++k) flat = flat && p.in[k].data != nullptr && p.in[k].stride[0] == 1;
+  return flat;
+}
+
 class map_work final : public planned {
  public:
-  map_work(const plan::map_plan& p, const job& given) : planned(given), p_(p), launcher_(launcher_of(p)) {
+  map_work(const plan::map_plan& p, const job& given)
+      : planned(given), p_(p), launcher_(launcher_of(p)), list_(p.list) {
+    if (j.device.choice.split && is_flat(p)) list_ = parts_ = parts_of(p);
+    if (!list_.empty()) {
+      if (launcher_.has_last_tier) take_undecided(space, own_.undecided, list_);
+      return;
+    }
     if (may_use_table(p, j.device)) space.take(own_.table, table_size);
     if (launcher_.has_last_tier) take_undecided(space, own_.undecided, p.count, j);
     if (launcher_.has_factor && may_use_factors(p, j.device, j.first_tier)) space.take(own_.factors, most_factors);
   }
 
  private:
-  void enqueue() override { launcher_.launch(p_, j, own_); }
+  void enqueue() override {
+    if (list_.empty()) return launcher_.launch(p_, j, own_);
+    if (launcher_.launch_list != nullptr) return launcher_.launch_list(list_, j, own_);
+    for (const plan::map_plan& c : list_) launcher_.launch(c, j, own_.of_call(c, j));
+  }
 
   const plan::map_plan p_;
   const launcher launcher_;
   map_space own_;
+  std::span<const plan::map_plan> list_;
+  std::vector<plan::map_plan> parts_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "backends/cuda/map/map_launch.cuh"
 #include "backends/cuda/map/quick_functions.cuh"
@@ -15,6 +16,8 @@ namespace repdl::cuda {
 struct launcher {
   void (*launch)(const plan::map_plan&, const job&, const map_space&);
   bool has_last_tier, has_factor;
+  void (*launch_list)(std::span<const plan::map_plan>, const job&,
+                      const map_space&) = nullptr;  // null: one after the other
   friend constexpr bool operator==(const launcher& l, std::nullptr_t) { return l.launch == nullptr; }
 };
 

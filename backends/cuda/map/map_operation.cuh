@@ -27,6 +27,13 @@ struct map_space {
   std::uint16_t* table = nullptr;
   float* factors = nullptr;
   undecided_elements undecided;
+
+  // What one call of a list has of the list's: calls come one after the other.
+  map_space of_call(const plan::map_plan& c, const job& j) const {
+    map_space own;
+    if (notes_undecided(c.count, j.device, j.first_tier)) own.undecided = undecided;
+    return own;
+  }
 };
 namespace {
 

@@ -107,17 +107,18 @@ requires(!settles_late<F>) class undecided_in_block<F> {
 // The loop that calls them has no branch around the call, and lanes leave it together: else ptxas 13.0 saves a register of waiting lanes
 // around the call, and lets them go too early (docs/ptxas-barriers.md).
 constexpr int settle_threads = 128;
-template <class F>
-__global__ void __launch_bounds__(settle_threads)
-    map_settle(const operands<F> p, bool line, std::int64_t words, std::int64_t noted, counter* counters) {
+// Of `count` elements. element(i, x) reads the operands of element i, and returns where its result goes.
+template <class F, class Element>
+__device__ __forceinline__ void settle_words(const operands<F>& p, std::int64_t count, std::int64_t words,
+                                             std::int64_t noted, counter* counters, const Element& element) {
   using In = typename F::input;
   __shared__ unsigned listed;
   __shared__ std::int64_t list[settle_threads * 33];
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * words;
-  const std::int64_t all = (p.count + 31) / 32;
+  const std::int64_t all = (count + 31) / 32;
   const std::int64_t end = first + words < all ? first + words : all;
   if (noted == 0) {
-    if (first + threadIdx.x == 0) count_elements(counters, F::first, p.count);
+    if (first + threadIdx.x == 0) count_elements(counters, F::first, count);
   } else {
     const std::int64_t block = first / noted + threadIdx.x;
     const bool any = block * noted < end && p.undecided.any[block] != 0;
@@ -131,7 +132,7 @@ __global__ void __launch_bounds__(settle_threads)
     std::uint32_t undecided = 0;
     if (word < end) {
       if (noted == 0) {
-        const std::int64_t rest = p.count - word * 32;
+        const std::int64_t rest = count - word * 32;
         undecided = rest < 32 ? (1u << rest) - 1 : 0xffffffffu;
       } else if (p.undecided.any[word / noted] != 0) {
         undecided = p.undecided.words[word];
@@ -144,17 +145,9 @@ __global__ void __launch_bounds__(settle_threads)
     if (listed >= settle_threads || w + settle_threads >= end) {
 #pragma unroll 1
       for (unsigned k = threadIdx.x; k < listed; k += settle_threads) {
-        std::int64_t place[F::arity + 1];
-        if (line) {
-#pragma unroll
-          for (int a = 0; a <= F::arity; ++a) place[a] = list[k] * p.axes.stride[a][0];
-        } else {
-          p.axes.locate(static_cast<std::uint32_t>(list[k]), place);
-        }
         In x[F::arity];
-#pragma unroll
-        for (int a = 0; a < F::arity; ++a) x[a] = read_element(p, a, place[a]);
-        static_cast<typename F::output*>(p.out)[place[F::arity]] = p.eval(x, tally);
+        typename F::output* const to = element(list[k], x);
+        *to = p.eval(x, tally);
       }
       __syncthreads();
       if (threadIdx.x == 0) listed = 0;
@@ -162,6 +155,22 @@ __global__ void __launch_bounds__(settle_threads)
     __syncthreads();
   }
   tally.report(counters, F::first);
+}
+template <class F>
+__global__ void __launch_bounds__(settle_threads)
+    map_settle(const operands<F> p, bool line, std::int64_t words, std::int64_t noted, counter* counters) {
+  settle_words(p, p.count, words, noted, counters, [&](std::int64_t i, typename F::input(&x)[F::arity]) {
+    std::int64_t place[F::arity + 1];
+    if (line) {
+#pragma unroll
+      for (int a = 0; a <= F::arity; ++a) place[a] = i * p.axes.stride[a][0];
+    } else {
+      p.axes.locate(static_cast<std::uint32_t>(i), place);
+    }
+#pragma unroll
+    for (int a = 0; a < F::arity; ++a) x[a] = read_element(p, a, place[a]);
+    return static_cast<typename F::output*>(p.out) + place[F::arity];
+  });
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // What the rounding tests of a call leave undecided.
 #pragma once
 
+#include <span>
+
 #include "backends/cuda/core/drivers.hpp"
 #include "backends/cuda/map/map_cut.hpp"
 
@@ -19,6 +21,14 @@ inline void take_undecided(carver& space, undecided_elements& undecided, std::in
   count += 8;
   space.take(undecided.words, ceil_div(count, greatest_block), greatest_block / 32);
   space.take(undecided.any, ceil_div(count, least_block));
+}
+
+// Of calls that run together: what the longest launch of them wants, or any call alone.
+inline void take_undecided(carver& space, undecided_elements& undecided, std::span<const plan::map_plan> list) {
+  std::int64_t blocks = 0;
+  for (const plan::map_plan& c : list) blocks += ceil_div(c.count + 8, greatest_block);
+  space.take(undecided.words, blocks, greatest_block / 32);
+  space.take(undecided.any, blocks, greatest_block / least_block);
 }
 
 }  // namespace repdl::cuda

@@ -23,7 +23,7 @@ class step_work final : public planned {
     });
   }
 
-  const plan::step_plan p_;
+  const plan::step_plan& p_;
   noted_elements noted_{};
 };
 

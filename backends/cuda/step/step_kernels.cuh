@@ -231,10 +231,10 @@ struct tensor {
   std::int64_t count;
   std::int64_t first_unit;
 };
-constexpr int tensors_per_launch = 36;  // kernel parameters: 4 KiB
+constexpr int tensors_per_launch = 432;  // kernel parameters: 32764 bytes
 struct tensor_list {
   int tensors;
-  unsigned packed[2];  // a bit per tensor: every pointer is aligned to a pack
+  unsigned packed[ceil_div(tensors_per_launch, 32)];  // a bit per tensor: every pointer is aligned to a pack
   std::int64_t units;
   tensor at[tensors_per_launch];
 
@@ -500,7 +500,7 @@ void flush(const Program& program, tensor_list& list, const job& j, noted_elemen
 // Launches the program on those tensors of the plan that `takes` accepts.
 template <class Program, class Takes>
 void launch(const Program& program, const plan::step_plan& p, const job& j, noted_elements noted, const Takes& takes) {
-  static_assert(sizeof(Program) + sizeof(tensor_list) + sizeof(noted_elements) + sizeof(counter*) <= 4096);
+  static_assert(sizeof(Program) + sizeof(tensor_list) + sizeof(noted_elements) + sizeof(counter*) <= 32764);
   tensor_list list{};
   for (const plan::step_tensor& t : p.tensors) {
     if (!takes(t)) continue;

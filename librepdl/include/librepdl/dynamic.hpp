@@ -72,6 +72,16 @@ std::vector<tensor_spec> infer(const op_info& op, std::span<const const_tensor_v
 void call(context& ctx, const op_info& op, std::span<const const_tensor_view> in, std::span<const tensor_view> out,
           const attributes& attrs = {});
 
+/// One of several calls of an operation.
+struct list_call {
+  std::span<const const_tensor_view> in;
+  std::span<const tensor_view> out;
+  const attributes& attrs;
+};
+/// Calls of an operation, as if one after the other. Elementwise ones are all checked before the first one runs; those that do not depend
+/// on each other then run together, on a GPU in few launches.
+void call_list(context& ctx, const op_info& op, std::span<const list_call> calls);
+
 /// SHA-256, in lower-case hexadecimal, of a tag, then each tensor's dtype, rank, sizes and little-endian row-major
 /// bytes: the identity of a list of tensors. Tensors may be on the context's device or on the CPU. Waits.
 std::string fingerprint(context& ctx, std::span<const const_tensor_view> tensors);

@@ -202,6 +202,13 @@ REPDL_API repdl_status repdl_run(repdl_context* context, const repdl_op* op, con
                                  int32_t in_count, const repdl_tensor* const* out, int32_t out_count,
                                  const repdl_attribute* attributes, int32_t attribute_count);
 
+/* repdl_run of `count` calls of one operation, as if one after the other: those of call k are in[k * in_count] and on, likewise out
+ * and attributes. Elementwise ones are all checked before the first one runs; those that do not depend on each other then run
+ * together, on a GPU in few launches. */
+REPDL_API repdl_status repdl_run_list(repdl_context* context, const repdl_op* op, int32_t count,
+                                      const repdl_tensor* const* in, int32_t in_count, const repdl_tensor* const* out,
+                                      int32_t out_count, const repdl_attribute* attributes, int32_t attribute_count);
+
 /* repdl_run in two steps: the first validates and plans, the second runs, as often as one likes. The tensors are named
  * by their addresses; the structs may be gone. Attributes are read once (a random operation draws the same numbers each
  * time). */

@@ -164,12 +164,20 @@ def _refuse(what: str, why: str) -> None:
     door().refuse("torch.optim." + what, why)
 
 
-def _one_form(name: str, module: types.ModuleType, single: Callable[..., Any]) -> Callable[..., Any]:
-    """What both forms of an optimiser are: its single form, which takes the tensors one after another. `capturable` changes nothing,
-    since the corrections are made of Python numbers then, too."""
+#: Whose form for lists rounds what the single one rounds, and nothing else: operations on lists run together. (SGD's with nesterov writes
+#: to the gradients.)
+_SAME_IN_LISTS = ("adam", "sgd", "rmsprop", "adadelta", "adamax")
+
+
+def _one_form(name: str, module: types.ModuleType, single: Callable[..., Any], multi: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """What an optimiser's forms are: the single one, which takes the tensors one after another, or one for lists with the same bits.
+    `capturable` changes nothing, since the corrections are made of Python numbers then, too."""
 
     @functools.wraps(single)
     def step(params: list[torch.Tensor], *lists: Any, **options: Any) -> Any:
+        # What lists refuse or have another formula for: gradients of the step, rates that are tensors, steps on a device.
+        apart = options.get("differentiable") or options.get("nesterov") or any(isinstance(value, torch.Tensor) for value in options.values())
+        form = single if apart or multi is None else multi
         if options.get("differentiable") and name in _CHANGED_BY_DIFFERENTIABLE:
             _refuse(name, "differentiable=True has another formula")
         if options.get("capturable"):
@@ -177,7 +185,8 @@ def _one_form(name: str, module: types.ModuleType, single: Callable[..., Any]) -
                 _refuse(name, "while a CUDA graph is captured: the numbers of a step are Python's")
             elif all(p.device.type in module._get_capturable_supported_devices() for p in params):  # else PyTorch's error
                 options["capturable"] = False
-        return single(params, *lists, **{key: Number(value) if isinstance(value, float) else value for key, value in options.items()})
+                form = single
+        return form(params, *lists, **{key: Number(value) if isinstance(value, float) else value for key, value in options.items()})
 
     return step
 
@@ -201,9 +210,9 @@ def forms() -> Iterator[tuple[types.ModuleType, str, Callable[..., Any]]]:
         for key, function in own.items():
             if key.startswith("_single_tensor_"):
                 name = key.removeprefix("_single_tensor_")
-                form = _one_form(name, module, function)
-                yield module, key, form
-                if "_multi_tensor_" + name in own:
-                    yield module, "_multi_tensor_" + name, form
+                yield module, key, _one_form(name, module, function)
+                multi = own.get("_multi_tensor_" + name)
+                if multi is not None:
+                    yield module, "_multi_tensor_" + name, _one_form(name, module, function, multi if name in _SAME_IN_LISTS else None)
             elif key.startswith("_multi_tensor_") and key.replace("multi", "single", 1) not in own:
                 yield module, key, _no_form(key.removeprefix("_multi_tensor_"), function)

@@ -6,7 +6,7 @@
 
 namespace repdl_torch {
 
-#define REPDL_C_ABI(f) f(context_create) f(op_find) f(run) f(last_error)
+#define REPDL_C_ABI(f) f(context_create) f(op_find) f(run) f(run_list) f(last_error)
 
 struct c_abi {
   size_t size;  // of this struct: both sides have the same functions

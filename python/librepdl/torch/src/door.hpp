@@ -4,6 +4,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -120,6 +121,17 @@ struct map_spec {
 std::unique_ptr<map_spec> parse_map(const row& r, const c10::FunctionSchema& schema);
 /// Leaves the result where the variant wants it, and returns it; undefined: nothing rounds (integers), aten's own kernel has to do it.
 Tensor run_map(const overload& o, const map_spec& spec, const IValue* arguments, const Tensor& into);
+/// A schema on lists, _foreach_NAME, that calls an elementwise one for each tensor of them.
+struct list_spec {
+  map_spec each;
+  unsigned types;  // the row's
+  bool in_place;
+};
+/// That of a schema on lists, or nothing; row_of(schema of the one for tensors): its row.
+using row_finder = std::function<const row*(const c10::FunctionSchema&)>;
+std::unique_ptr<list_spec> parse_list(const c10::FunctionSchema& schema, const row_finder& row_of);
+/// All of a list's calls together; false, and nothing done: one after the other is how they are to be computed.
+bool run_list(const list_spec& spec, at::ArrayRef<IValue> arguments, std::vector<Tensor>& results);
 /// librepdl's operation `name` on tensors that promote and broadcast, for formulas.
 Tensor map(const char* name, at::ArrayRef<Tensor> in, at::ArrayRef<attribute> options = {});
 

@@ -172,21 +172,41 @@ operation::operation(const std::string& name) {
   TORCH_CHECK(abi->op_find(name.c_str(), &op_) == REPDL_OK, "librepdl: ", abi->last_error());
 }
 
-void operation::operator()(at::Device where, at::ArrayRef<operand> in, at::ArrayRef<operand> out,
-                           at::ArrayRef<attribute> options) const {
-  c10::SmallVector<const repdl_tensor*, 12> list;
-  for (const operand& o : in) list.push_back(o.get());
-  for (const operand& o : out) list.push_back(o.get());
+template <class Call>
+void operation::on(at::Device where, const Call& call) const {
   const c10::OptionalDeviceGuard guard(where.is_cuda() ? std::optional(where) : std::nullopt);
-  const auto status =
-      abi->run(context_at(place_of(where)), op_, list.data(), static_cast<int32_t>(in.size()), list.data() + in.size(),
-               static_cast<int32_t>(out.size()), options.data(), static_cast<int32_t>(options.size()));
+  const repdl_status status = call(context_at(place_of(where)));
   if (C10_LIKELY(status == REPDL_OK)) return;
   const std::string text = std::string("librepdl: ") + abi->last_error();
   TORCH_CHECK_WITH(OutOfMemoryError, status != REPDL_OUT_OF_MEMORY, text);
   const c10::SourceLocation here = {__func__, __FILE__, static_cast<uint32_t>(__LINE__)};
   if (status == REPDL_UNSUPPORTED || status == REPDL_INVALID_ARGUMENT) throw not_taken(here, text);
   throw failed(here, text);
+}
+
+void operation::operator()(at::Device where, at::ArrayRef<operand> in, at::ArrayRef<operand> out,
+                           at::ArrayRef<attribute> options) const {
+  c10::SmallVector<const repdl_tensor*, 12> list;
+  for (const operand& o : in) list.push_back(o.get());
+  for (const operand& o : out) list.push_back(o.get());
+  on(where, [&](repdl_context* context) {
+    return abi->run(context, op_, list.data(), static_cast<int32_t>(in.size()), list.data() + in.size(),
+                    static_cast<int32_t>(out.size()), options.data(), static_cast<int32_t>(options.size()));
+  });
+}
+
+void operation::run_list(at::Device where, size_t count, at::ArrayRef<operand> in, at::ArrayRef<operand> out,
+                         at::ArrayRef<attribute> options) const {
+  if (count == 0) return;
+  std::vector<const repdl_tensor*> list;
+  list.reserve(in.size() + out.size());
+  for (const operand& o : in) list.push_back(o.get());
+  for (const operand& o : out) list.push_back(o.get());
+  const auto each = [&](size_t all) { return static_cast<int32_t>(all / count); };
+  on(where, [&](repdl_context* context) {
+    return abi->run_list(context, op_, static_cast<int32_t>(count), list.data(), each(in.size()),
+                         list.data() + in.size(), each(out.size()), options.data(), each(options.size()));
+  });
 }
 
 void operation::operator()(std::initializer_list<operand> in, std::initializer_list<const Tensor*> out,

@@ -65,11 +65,17 @@ class operation {
   /// On the device's current stream; on the CPU with PyTorch's number of threads.
   void operator()(at::Device where, at::ArrayRef<operand> in, at::ArrayRef<operand> out,
                   at::ArrayRef<attribute> options) const;
+  /// `count` calls, as if one after the other: their operands and options lie behind each other.
+  void run_list(at::Device where, size_t count, at::ArrayRef<operand> in, at::ArrayRef<operand> out,
+                at::ArrayRef<attribute> options) const;
   /// On the device of the first result.
   void operator()(std::initializer_list<operand> in, std::initializer_list<const Tensor*> out,
                   std::initializer_list<attribute> options = {}) const;
 
  private:
+  // call(context) on the device's current stream; throws what it returns.
+  template <class Call>
+  void on(at::Device where, const Call& call) const;
   const repdl_op* op_;
 };
 

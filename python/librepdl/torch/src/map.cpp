@@ -24,6 +24,11 @@ struct number {
   float f32;
   bool usable = false;  // an operand of the type has exactly this value
 
+  number(const at::Scalar& s, at::ScalarType type) {
+    if (s.isComplex()) return;
+    s.isIntegral(/*includeBool=*/true) ? set(s.toLong()) : set(s.toDouble());
+    usable = type == at::kDouble || type == at::kFloat;
+  }
   number(const Tensor& t, at::ScalarType type) {
     switch (t.scalar_type()) {
       case at::kDouble:
@@ -234,6 +239,130 @@ Tensor run_map(const overload& o, const map_spec& spec, const IValue* arguments,
   Tensor result;
   if (run_dense(spec.op, types, in, result, into, options)) return result;
   return run_general(spec.op, types, in, into, o.kind == variant::in_place, options);
+}
+
+// ---- lists
+
+std::unique_ptr<list_spec> parse_list(const c10::FunctionSchema& schema, const row_finder& row_of) {
+  // _foreach_add.ScalarList is add.Tensor, for each tensor and number.
+  static const struct {
+    const char *name, *overloads, *each;
+  } known[] = {{"add", "List Scalar ScalarList Tensor", "Tensor"},
+               {"sub", "List Scalar ScalarList", "Tensor"},
+               {"mul", "List Scalar ScalarList Tensor", "Tensor"},
+               {"div", "List Scalar ScalarList Tensor", "Tensor"},
+               {"maximum", "List", ""},
+               {"minimum", "List", ""},
+               {"addcmul", "Scalar ScalarList", ""},
+               {"addcdiv", "Scalar ScalarList", ""},
+               {"lerp", "List", "Tensor"},
+               {"lerp", "Scalar ScalarList", "Scalar"},
+               {"neg", "", ""},
+               {"abs", "", ""},
+               {"sqrt", "", ""},
+               {"sign", "", ""},
+               {"reciprocal", "", ""},
+               {"rsqrt", "", ""}};
+  std::string name = schema.name().substr(std::string("aten::_foreach_").size());
+  const bool in_place = name.back() == '_';
+  if (in_place) name.pop_back();
+  for (const auto& k : known) {
+    const std::string overloads = " " + std::string(k.overloads) + " ";
+    if (name != k.name || overloads.find(" " + schema.overload_name() + " ") == std::string::npos) continue;
+    const auto op = c10::Dispatcher::singleton().findSchema({"aten::" + name, k.each});
+    const row* const r = op ? row_of(op->schema()) : nullptr;
+    if (r == nullptr || r->what != action::map) return nullptr;
+    return std::make_unique<list_spec>(list_spec{*parse_map(*r, op->schema()), r->types, in_place});
+  }
+  return nullptr;
+}
+
+namespace {
+
+// An argument of a schema on lists: one value, or one for each tensor.
+struct list_argument {
+  std::vector<Tensor> tensors;
+  std::vector<at::Scalar> scalars;
+  bool each = false;
+
+  explicit list_argument(const IValue& v) {
+    each = v.isList();
+    if (v.isTensorList()) {
+      tensors = v.toTensorVector();
+    } else if (v.isTensor()) {
+      tensors.push_back(v.toTensor());
+    } else if (each) {
+      for (const IValue& e : v.toListRef()) scalars.push_back(e.toScalar());
+    } else {
+      scalars.push_back(v.toScalar());
+    }
+  }
+  bool is_tensor() const { return !tensors.empty(); }
+  size_t size() const { return std::max(tensors.size(), scalars.size()); }
+  const Tensor& tensor(size_t k) const { return tensors[each ? k : 0]; }
+  const at::Scalar& scalar(size_t k) const { return scalars[each ? k : 0]; }
+};
+
+}  // namespace
+
+bool run_list(const list_spec& spec, at::ArrayRef<IValue> arguments, std::vector<Tensor>& results) {
+  std::vector<list_argument> all;
+  for (const IValue& v : arguments) all.emplace_back(v);
+  const std::vector<Tensor>& self = all[0].tensors;
+  if (self.empty()) return false;
+  const at::ScalarType type = self[0].scalar_type();
+  const at::Device where = self[0].device();
+  if (!(spec.types & type_bit(type))) return false;
+  for (const Tensor& t : self) {
+    if (t.scalar_type() != type || t.device() != where || !t.is_non_overlapping_and_dense()) return false;
+  }
+  // Tensors alike in each place, or one number on the device for all.
+  for (const list_argument& a : all) {
+    if (a.each && a.size() != self.size()) return false;
+    for (size_t k = 0; k < a.tensors.size(); ++k) {
+      const Tensor& t = a.tensors[k];
+      if (t.scalar_type() != type || t.device() != where || is_number(t)) return false;
+      if (a.each ? !dense_alike(t, self[k]) : t.dim() != 0) return false;
+    }
+  }
+  const auto argument = [&](int i) -> const list_argument* {
+    return static_cast<size_t>(i) < all.size() ? &all[static_cast<size_t>(i)] : nullptr;
+  };
+  const size_t count = self.size();
+  std::vector<number> numbers;
+  std::vector<int64_t> sizes;
+  std::vector<operand> in, out;
+  std::vector<attribute> options;
+  numbers.reserve(count * spec.each.operands.size());
+  sizes.reserve(count);
+  in.reserve(count * spec.each.operands.size());
+  out.reserve(count);
+  if (!spec.in_place) {
+    for (const Tensor& t : self) results.push_back(fresh_like(t));
+  }
+  for (size_t k = 0; k < count; ++k) {
+    sizes.push_back(self[k].numel());
+    for (const int i : spec.each.operands) {
+      const list_argument& a = *argument(i);
+      if (!a.is_tensor()) {
+        numbers.emplace_back(a.scalar(k), type);
+        if (!numbers.back().usable) return false;
+        in.push_back(numbers.back().get(type));
+      } else {
+        in.push_back(a.each ? operand::flat(a.tensor(k), &sizes.back()) : operand(a.tensor(k)));
+      }
+    }
+    out.push_back(operand::flat(spec.in_place ? self[k] : results[k], &sizes.back()));
+    for (const auto& option : spec.each.options) {
+      const list_argument* const a = argument(option.argument);
+      if (a == nullptr) continue;
+      if (a->is_tensor() || a->scalar(k).isComplex()) return false;
+      const double value = a->scalar(k).toDouble();
+      options.emplace_back(option.name.c_str(), option.scalar ? in_arithmetic_of(type, value) : value);
+    }
+  }
+  spec.each.op.run_list(where, count, in, out, options);
+  return true;
 }
 
 Tensor map(const char* name, at::ArrayRef<Tensor> operands, attributes options) {

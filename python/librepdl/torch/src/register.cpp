@@ -718,21 +718,41 @@ class door {
                        r.what == action::map ? parse_map(r, op.schema()) : nullptr}));
   }
 
-  // aten's kernels for lists on the CPU call the operation for each tensor: right on every device. Fused ones of CUDA round
-  // otherwise.
+  // Elementwise calls of lists run together. The others, and what does not take that way: aten's kernels for lists on the CPU call the
+  // operation for each tensor: right on every device. Fused ones of CUDA round otherwise.
   void foreach (const OperatorHandle& op) {
     if (!op.hasComputedKernelForDispatchKey(DispatchKey::CPU) || !op.hasKernelForDispatchKey(DispatchKey::CUDA)) return;
     ++counts_["replaced"];
     struct each final : c10::OperatorKernel {
+      std::shared_ptr<const list_spec> spec;
       aten_kernel on_cpu, aten;
-      each(aten_kernel a, aten_kernel b) : on_cpu(std::move(a)), aten(std::move(b)) {}
+      each(std::shared_ptr<const list_spec> s, aten_kernel a, aten_kernel b)
+          : spec(std::move(s)), on_cpu(std::move(a)), aten(std::move(b)) {}
       void operator()(const OperatorHandle& h, c10::DispatchKeySet keys, Stack* stack) {
-        (exempt ? aten : on_cpu)(h, keys, stack);
+        if (exempt) return aten(h, keys, stack);
+        if (spec == nullptr || !together(h, stack)) on_cpu(h, keys, stack);
+      }
+      bool together(const OperatorHandle& h, Stack* stack) const {
+        const size_t count = h.schema().arguments().size();
+        std::vector<Tensor> results;
+        try {
+          if (!run_list(*spec, torch::jit::last(*stack, count), results)) return false;
+        } catch (const not_taken&) {
+          return false;
+        }
+        torch::jit::drop(*stack, count);
+        if (!spec->in_place) stack->emplace_back(std::move(results));
+        return true;
       }
     };
-    put(op, DispatchKey::CUDA,
-        torch::CppFunction::makeFromBoxedFunctor(
-            std::make_unique<each>(aten_kernel(op, DispatchKey::CPU), aten_kernel(op, DispatchKey::CUDA))));
+    const std::shared_ptr<const list_spec> spec =
+        parse_list(op.schema(), [&](const c10::FunctionSchema& s) { return row_of(signature_of(s)); });
+    const aten_kernel on_cpu(op, DispatchKey::CPU), on_cuda(op, DispatchKey::CUDA);
+    const auto at = [&](DispatchKey key, const aten_kernel& aten) {
+      put(op, key, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<each>(spec, on_cpu, aten)));
+    };
+    at(DispatchKey::CUDA, on_cuda);
+    if (spec != nullptr) at(DispatchKey::CPU, on_cpu);
   }
 
   // Of other libraries: what moves data between processes and computes nothing.
