@@ -34,8 +34,8 @@ class Parameters:
             p.grad = 0.01 * torch.randn_like(p)
 
     def works(self):
-        for name, form in (("AdamW", {}), ("AdamW, foreach=False", {"foreach": False}), ("AdamW, fused=True", {"fused": True}),
-                           ("SGD, momentum", {"momentum": 0.9})):
+        for name, form in (("AdamW, foreach=True", {"foreach": True}), ("AdamW, foreach=False", {"foreach": False}), ("AdamW, fused=True", {"fused": True}),
+                           ("SGD, momentum, foreach=True", {"momentum": 0.9, "foreach": True})):
             kind = torch.optim.SGD if "SGD" in name else torch.optim.AdamW
             yield name, kind(self.all, lr=1e-4, **form).step
         yield "clip_grad_norm_", lambda: torch.nn.utils.clip_grad_norm_(self.all, 1.0)

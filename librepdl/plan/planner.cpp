@@ -160,7 +160,7 @@ map_plan make_map(ops::op_id op, inputs in, const tensor_view& out, std::span<co
       p.in[i].number = 0;
       std::memcpy(&p.in[i].number, std::exchange(p.in[i].data, nullptr), size_of(in[i].type()));
     }
-    alike = alike && in[i].shape() == shape && in[i].is_contiguous();
+    alike = alike && (in[i].rank() == 0 || (in[i].shape() == shape && in[i].is_contiguous()));
   }
   if (alike) {  // most calls: what the loop below would make of them
     p.rank = p.count == 1 ? 0 : 1;
@@ -169,7 +169,7 @@ map_plan make_map(ops::op_id op, inputs in, const tensor_view& out, std::span<co
     if (p.rank == 1) {
       p.shape[0] = p.count;
       p.out_stride[0] = 1;
-      for (std::size_t i = 0; i < in.size(); ++i) p.in[i].stride[0] = 1;
+      for (std::size_t i = 0; i < in.size(); ++i) p.in[i].stride[0] = in[i].rank() == 0 ? 0 : 1;
     }
     return p;
   }

@@ -721,7 +721,10 @@ class door {
   // Elementwise calls of lists run together. The others, and what does not take that way: aten's kernels for lists on the CPU call the
   // operation for each tensor: right on every device. Fused ones of CUDA round otherwise.
   void foreach (const OperatorHandle& op) {
-    if (!op.hasComputedKernelForDispatchKey(DispatchKey::CPU) || !op.hasKernelForDispatchKey(DispatchKey::CUDA)) return;
+    const bool fused = op.hasKernelForDispatchKey(DispatchKey::CUDA);
+    const std::shared_ptr<const list_spec> spec =
+        parse_list(op.schema(), [&](const c10::FunctionSchema& s) { return row_of(signature_of(s)); });
+    if (!op.hasComputedKernelForDispatchKey(DispatchKey::CPU) || !(fused || spec != nullptr)) return;
     ++counts_["replaced"];
     struct each final : c10::OperatorKernel {
       std::shared_ptr<const list_spec> spec;
@@ -745,13 +748,11 @@ class door {
         return true;
       }
     };
-    const std::shared_ptr<const list_spec> spec =
-        parse_list(op.schema(), [&](const c10::FunctionSchema& s) { return row_of(signature_of(s)); });
     const aten_kernel on_cpu(op, DispatchKey::CPU), on_cuda(op, DispatchKey::CUDA);
     const auto at = [&](DispatchKey key, const aten_kernel& aten) {
       put(op, key, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<each>(spec, on_cpu, aten)));
     };
-    at(DispatchKey::CUDA, on_cuda);
+    if (fused) at(DispatchKey::CUDA, on_cuda);
     if (spec != nullptr) at(DispatchKey::CPU, on_cpu);
   }
 
