@@ -362,6 +362,11 @@ bool run_list(const list_spec& spec, at::ArrayRef<IValue> arguments, std::vector
     }
   }
   spec.each.op.run_list(where, count, in, out, options);
+  if (spec.in_place) {  // which for one tensor the dispatcher does
+    for (const Tensor& t : self) {
+      if (!t.is_inference()) t.unsafeGetTensorImpl()->bump_version();
+    }
+  }
   return true;
 }
 
