@@ -3,7 +3,7 @@
 
     bench/lists.py [--device cuda] [--rounds N] [--profile] [--only TEXT]
 
-AdamW as torch.optim has it by default (lists, on a GPU), for single tensors, and fused, and clip_grad_norm_: over the 148 tensors of GPT-2 (124 million
+AdamW for lists (the default on a GPU), for single tensors, and fused, and clip_grad_norm_: over the 148 tensors of GPT-2 (124 million
 parameters), and over 1000 tensors of 1000 numbers; f32. A table: milliseconds until all is done, and until the calls return (what the
 host needs, where the device is slower); medians of the rounds. --profile: then also PyTorch's profile of a step with librepdl.
 """
@@ -19,8 +19,8 @@ import librepdl.torch
 
 def gpt2():
     width, layers = 768, 12
-    block = [(width,), (width,), (3 * width, width), (3 * width,), (width, width), (width,), (width,), (width,), (4 * width, width), (4 * width,),
-             (width, 4 * width), (width,)]
+    block = [(width,), (width,), (3 * width, width), (3 * width,), (width, width), (width,), (width,), (width,),
+             (4 * width, width), (4 * width,), (width, 4 * width), (width,)]
     return [(50257, width), (1024, width), *block * layers, (width,), (width,)]
 
 

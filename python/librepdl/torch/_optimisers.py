@@ -169,14 +169,16 @@ def _refuse(what: str, why: str) -> None:
 _SAME_IN_LISTS = ("adam", "sgd", "rmsprop", "adadelta", "adamax")
 
 
-def _one_form(name: str, module: types.ModuleType, single: Callable[..., Any], multi: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def _one_form(name: str, module: types.ModuleType, single: Callable[..., Any],
+              multi: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """What an optimiser's forms are: the single one, which takes the tensors one after another, or one for lists with the same bits.
     `capturable` changes nothing, since the corrections are made of Python numbers then, too."""
 
     @functools.wraps(single)
     def step(params: list[torch.Tensor], *lists: Any, **options: Any) -> Any:
         # What lists refuse or have another formula for: gradients of the step, rates that are tensors, steps on a device.
-        apart = options.get("differentiable") or options.get("nesterov") or any(isinstance(value, torch.Tensor) for value in options.values())
+        apart = (options.get("differentiable") or options.get("nesterov")
+                 or any(isinstance(value, torch.Tensor) for value in options.values()))
         form = single if apart or multi is None else multi
         if options.get("differentiable") and name in _CHANGED_BY_DIFFERENTIABLE:
             _refuse(name, "differentiable=True has another formula")
