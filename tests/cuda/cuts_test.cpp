@@ -803,7 +803,7 @@ void check_cut(const cut_of_rows& r, const row_call& c, const properties& d) {
       REQUIRE(g.chunk > 0);
       const std::int64_t chunks = c.length <= g.chunk ? 1 : (c.length - 1) / g.chunk + 1;
       check_chunks(c.length, chunks, g.chunk);
-      CHECK(g.chunk % row_threads == 0);
+      CHECK(g.chunk % (g.tiled ? tile_ahead * (row_threads / 32) : row_threads) == 0);
       CHECK((!g.whole || chunks == 1));
       CHECK((!g.tiled || !g.whole));
       own = g.tiled ? g.chunk / row_warps : g.chunk / row_threads / (g.in_fours ? r.rule.chains : 1);
@@ -917,6 +917,51 @@ TEST_CASE("cuts of rows: threads and blocks of a row") {
   CHECK(softmax(1000, 8).g.aligned);
   CHECK(!softmax(1000, 8, 4).g.aligned);
   CHECK(softmax(1000, 8, 16).g.aligned);
+}
+
+TEST_CASE("cuts of rows: few rows have more threads") {
+  const auto norm = [](std::int64_t rows, std::int64_t length) {
+    return cut_call<op_id::layer_norm>({rows, length}, device_of(132)).cut.per_thread;
+  };
+  CHECK(norm(2112, 1024) == 32);  // eight rows a block, sixteen blocks a multiprocessor
+  CHECK(norm(1056, 1024) == 32);
+  CHECK(norm(1055, 1024) == 16);
+  CHECK(norm(512, 1024) == 8);
+  CHECK(norm(200, 4096) == 16);
+  CHECK(norm(200, 8192) == 32);  // a block each
+}
+
+TEST_CASE("cuts of rows: rows side by side are read together, by as many blocks as fill the device") {
+  CHECK(tile_lanes(4, 4) == 1);
+  CHECK(tile_lanes(4, 1) == 4);
+  CHECK(tile_lanes(5, 1) == 8);
+  CHECK(tile_lanes(64, 4) == 16);
+  CHECK(tile_lanes(65, 4) == 32);
+  CHECK(tile_lanes(1000, 1) == 32);
+  const auto tiles = [](std::int64_t rows, std::int64_t length, int multiprocessors) {
+    row_call c{rows, length};
+    c.columns = true;
+    c.factors = false;
+    const row_layout g = cut_call<op_id::layer_norm>(c, device_of(multiprocessors)).g;
+    CHECK(g.tiled);
+    return g;
+  };
+  for (const std::int64_t rows : {4, 5, 64, 133, 512, 4096}) {
+    for (const std::int64_t length : {256, 1000, 65536}) {
+      const row_layout g = tiles(rows, length, 132);
+      const int each = g.in_fours ? 4 : 1, lanes = tile_lanes(rows, each);
+      CHECK(g.in_fours == (rows % 4 == 0));
+      const std::int64_t at_once = std::int64_t{tile_ahead} * row_threads / lanes;
+      CHECK((g.chunk >= at_once && g.chunk <= tile_chunk && g.chunk % at_once == 0));
+      const std::int64_t of_rows = ceil_div(rows, std::int64_t{lanes} * each);
+      const std::int64_t blocks = of_rows * ceil_div(length, g.chunk);
+      CHECK((blocks <= 132 * 4 || g.chunk == tile_chunk));
+      CHECK((g.chunk == at_once || of_rows * ceil_div(length, g.chunk - at_once) > 132 * 4 / 2));
+    }
+  }
+  CHECK(tiles(64, 65536, 132).chunk == 128);
+  CHECK(tiles(512, 1024, 132).chunk == 32);
+  CHECK(tiles(64, 65536, 1).chunk == tile_chunk);
 }
 
 TEST_CASE("cuts of rows: many long rows of norms are a block's each, and read twice") {

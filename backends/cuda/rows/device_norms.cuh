@@ -17,7 +17,7 @@ struct deviation_sums<double> {
   double above = 0;
 
   REPDL_HD void add([[maybe_unused]] const double* x, [[maybe_unused]] double top, double) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) || defined(REPDL_EMULATED)
     const double d = __dadd_rd(x[0], -top);
     first = __dadd_rd(first, d);
     above = __dadd_ru(above, __dadd_ru(x[0], -top));
@@ -25,7 +25,7 @@ struct deviation_sums<double> {
 #endif
   }
   REPDL_HD void merge([[maybe_unused]] const deviation_sums& o) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) || defined(REPDL_EMULATED)
     first = __dadd_rd(first, o.first);
     above = __dadd_ru(above, o.above);
     second += o.second;
@@ -41,19 +41,19 @@ struct signed_sum<double, false> {
   double high = 0;
 
   REPDL_HD void add([[maybe_unused]] double term) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) || defined(REPDL_EMULATED)
     low = __dadd_rd(low, term);
     high = __dadd_ru(high, term);
 #endif
   }
   REPDL_HD void add_product([[maybe_unused]] double a, [[maybe_unused]] double b) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) || defined(REPDL_EMULATED)
     low = __fma_rd(a, b, low);
     high = __fma_ru(a, b, high);
 #endif
   }
   REPDL_HD void merge([[maybe_unused]] const signed_sum& o) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) || defined(REPDL_EMULATED)
     low = __dadd_rd(low, o.low);
     high = __dadd_ru(high, o.high);
 #endif
@@ -272,6 +272,19 @@ struct device_rule<ops::op_id::layer_norm_backward> : device_norm_gradient_rule<
 };
 template <>
 struct device_rule<ops::op_id::rms_norm_backward> : device_norm_gradient_rule<ops::op_id::rms_norm_backward, false> {};
+
+// Of gradients to weights the statistics are often one number for a whole row, or for many elements (batch_norm, group_norm): read like
+// operands that may be absent, of which the same is true.
+template <ops::op_id Op>
+struct device_norm_weight_rule : row_rule<Op> {
+  static constexpr int required = 2;
+};
+template <>
+struct device_rule<ops::op_id::layer_norm_weight_backward>
+    : device_norm_weight_rule<ops::op_id::layer_norm_weight_backward> {};
+template <>
+struct device_rule<ops::op_id::rms_norm_weight_backward>
+    : device_norm_weight_rule<ops::op_id::rms_norm_weight_backward> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

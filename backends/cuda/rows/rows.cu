@@ -9,6 +9,7 @@
 // Rows with elements that binary64 leaves undecided are listed for rows_late.cu. The launches do not depend on the data.
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "backends/cuda/rows/rows_chunks.cuh"
 
@@ -59,6 +60,10 @@ class row_work final : public planned {
     space.take(g.list_bits, lists, g.list_words());
     if (lists == 3) space.take(g.undecided_count, g.rows);
     zeroed_ = space.used().value() - before;
+    if (cut_.how == row_manner::chunks && !g.whole &&
+        g.target == nullptr) {  // their first kernel sums up, and lists nothing
+      g.cleared_words = static_cast<std::int64_t>(std::exchange(zeroed_, 0) / sizeof(std::uint32_t));
+    }
     space.take(g.list_rows, lists, g.rows);
     if (lists == 3) space.take(g.undecided, g.rows);
     ops::for_row_operation(g.op, [&]<class Op>() { space.take(g.known, g.rows, sizeof(known_row<Op::id>)); });

@@ -73,6 +73,8 @@ struct row_status {
 struct row_geometry : row_layout {
   num::row_bounds bounds;
   unsigned levels;  // a bit for each late level that is to run
+  std::int64_t
+      cleared_words;  // of 32 bits, from `status` on, that the first kernel sets to 0: the others are so before it
   // Workspace. Of the lists there is one for what each tier leaves undecided, but the last; rows in chunks need more than the first.
   row_status* status;
   std::uint32_t* list_bits;
@@ -545,43 +547,65 @@ __device__ void fill_elements(const row_geometry& g, const row_site<Op, T>& at, 
     ++tally.proved;
   }
 }
-// Of any row; whether one is undecided.
+// Of any row; whether one is undecided. Some at a time: their operands are read before the first of them is written. What is left undecided
+// then is asked for again, at more cost.
 template <op_id Op, class T, class Row>
 __device__ bool write_elements(const row_geometry& g, const num::row_call& call, const row_site<Op, T>& at,
                                const row_state<Op>& s, const Row& row, std::int64_t first, std::int64_t step,
                                std::int64_t end, row_tally& tally) {
+  using rule = device_rule<Op>;
   if (s.c.fills) {
     fill_elements(g, at, s.c.value, first, step, end, tally);
     return false;
   }
   const auto numbers = numbers_of<Op>(call, s, row);
   bool undecided = false;
-  const auto set = [&](std::int64_t j, const num::verdict<double>& v) {
-    at.set(g, j, v.value);
-    tally.decided += v.undecided ? 0 : 1;
-    if (v.undecided) g.note_undecided(at.row(), j);
-    undecided |= v.undecided;
-  };
   with_factors<row_site<Op, T>::elements>(g, at, [&](const auto& site) {
-    const auto ask = [&](std::int64_t j) { return output_of<Op, T>(call, s, numbers, row, j, site.values(g, j).x); };
-    if constexpr (is_on_line<device_rule<Op>, T>) {
+    const auto write = [&]<int Most>(const auto& read, const auto& output) {
+      const auto some = [&]<int N>(std::int64_t j) {
+        decltype(read(j)) x[N];
+        unsigned open = 0;
+#pragma unroll
+        for (int i = 0; i < N; ++i) x[i] = read(j + i * step);
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+          const num::verdict<double> v = output(j + i * step, x[i]);
+          at.set(g, j + i * step, v.value);
+          open |= v.undecided ? 1u << i : 0u;
+        }
+        tally.decided += N - __popc(open);
+        for (; open != 0; open &= open - 1) {
+          const std::int64_t k = j + (__ffs(static_cast<int>(open)) - 1) * step;
+          const num::verdict<double> v = output_of<Op, T>(call, s, numbers, row, k, site.values(g, k).x);
+          if (v.undecided) {
+            g.note_undecided(at.row(), k);
+            undecided = true;
+          } else {
+            at.set(g, k, v.value);
+            ++tally.decided;
+          }
+        }
+      };
+      std::int64_t j = first;
+      for (; j + (Most - 1) * step < end; j += Most * step) some.template operator()<Most>(j);
+      for (; j < end; j += step) some.template operator()<1>(j);
+    };
+    if constexpr (is_on_line<rule, T>) {
       if (g.others == other_operands::of_rows) {
         const auto line = line_at(g, at, numbers, [&]<int K>() { return at.template number<K>(g, 0); });
-        const auto some = [&]<int N>(std::int64_t j) {
-          float x[N];
-          num::verdict<double> v[N];
-          for (int i = 0; i < N; ++i) x[i] = at.template value<0>(g, j + i * step);
-          for (int i = 0; i < N; ++i) v[i] = line.at(x[i]);
-          for (int i = 0; i < N; ++i) set(j + i * step, v[i].undecided ? ask(j + i * step) : v[i]);
-        };
-        std::int64_t j = first;
-        for (; j + 3 * step < end; j += 4 * step) some.template operator()<4>(j);
-        for (; j < end; j += step) some.template operator()<1>(j);
-        return;
+        return write.template operator()<4>([&](std::int64_t j) { return at.template value<0>(g, j); },
+                                            [&](std::int64_t, float x) { return line.at(x); });
       }
     }
-#pragma unroll 4
-    for (std::int64_t j = first; j < end; j += step) set(j, ask(j));
+    write.template operator()<4>([&](std::int64_t j) { return site.values(g, j); },
+                                 [&](std::int64_t j, const row_values<row_site<Op, T>::elements>& v) {
+                                   if constexpr (rule::has_exception) {
+                                     return output_of<Op, T>(call, s, numbers, row, j, v.x);
+                                   } else {
+                                     return element_of<Op, T>(numbers, v.x,
+                                                              rule::keeps_term ? term_of<Op>(v.x, s.top) : 0.0);
+                                   }
+                                 });
   });
   return undecided;
 }

@@ -9,6 +9,15 @@ REPDL_HD std::int64_t chunks_of(const row_geometry& g, std::int64_t chunk) {
   return g.length <= chunk ? 1 : (g.length - 1) / chunk + 1;
 }
 
+// By the first kernel of a call.
+__device__ inline void clear_lists(const row_geometry& g) {
+  auto* const words = reinterpret_cast<std::uint32_t*>(g.status);
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < g.cleared_words;
+       i += step)
+    words[i] = 0;
+}
+
 // f(item, index of the row, begin, end) for the chunks of `rows` rows, a block each.
 template <class F>
 __device__ void for_chunks(const row_geometry& g, std::int64_t chunk, std::int64_t rows, F&& f) {

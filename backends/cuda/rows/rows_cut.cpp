@@ -53,17 +53,28 @@ bool pack(row_layout& g, const row_facts& rule) {
   return packed;
 }
 
-// Whether four neighbouring rows are one access to every operand of sums, but for what is the same for all rows.
-bool has_four_rows(const row_layout& g, const row_facts& rule) {
-  bool are = g.kept.rank == 1 && g.reduced.rank == 1 && g.rows % 4 == 0;
-  for (int k = 0; k < rule.summed; ++k) {
-    if (g.x[k] == nullptr) continue;
-    const std::int64_t across = g.kept.stride[k][0];
-    const bool four = across == 1 && g.reduced.stride[k][0] % 4 == 0 &&
-                      reinterpret_cast<std::uintptr_t>(g.x[k]) % (4 * size_of_element(g, rule, k)) == 0;
-    are = are && (!rule.per_element && k >= 2 ? across == 0 : four);
+// Whether four neighbouring rows are one access to an operand.
+bool are_fours(const row_layout& g, const row_facts& rule, int k) {
+  const void* const data = k == out_place ? g.out[0] : g.x[k];
+  return g.kept.stride[k][0] == 1 && g.reduced.stride[k][0] % 4 == 0 &&
+         reinterpret_cast<std::uintptr_t>(data) % (4 * size_of_element(g, rule, k)) == 0;
+}
+// Whether four neighbouring rows are one access to the first `operands` operands of elements, but for those that are the same for all rows.
+bool has_four_rows(const row_layout& g, const row_facts& rule, int operands) {
+  if (g.kept.rank != 1 || g.reduced.rank != 1 || g.rows % 4 != 0) return false;
+  for (int k = 0; k < operands; ++k) {
+    if (g.x[k] != nullptr && (k == 0 || g.kept.stride[k][0] != 0) && !are_fours(g, rule, k)) return false;
   }
-  return are;
+  return true;
+}
+
+// Elements of a chunk of rows side by side: as many chunks as fill the device, of what a block loads at once, at least.
+std::int64_t chunk_of_tiles(const row_layout& g, const properties& device) {
+  const int each = g.in_fours ? 4 : 1;
+  const int lanes = tile_lanes(g.rows, each);
+  const std::int64_t wanted = std::int64_t{device.multiprocessors} * 4;
+  const std::int64_t chunks = std::max<std::int64_t>(1, wanted / ceil_div(g.rows, std::int64_t{lanes} * each));
+  return round_up(std::min(ceil_div(g.length, chunks), tile_chunk), std::int64_t{tile_ahead} * threads / lanes);
 }
 
 }  // namespace
@@ -136,6 +147,12 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
   const std::int64_t sixteen = rule.is_costly ? eight : rule.held == 1 ? 512 : 4096;
   d.per_thread = mixed ? most : room <= eight ? 8 : std::min(most, room <= sixteen ? 16 : 32);
   d.how = room <= (clusters ? best_blocks * most : 16) * threads ? row_manner::registers : row_manner::chunks;
+  // Where a block has several rows and not every multiprocessor a block, rows have more threads.
+  const auto rows_of_block = [&] { return std::int64_t{threads} * d.per_thread / std::max<std::int64_t>(1, room); };
+  while (!mixed && !rule.is_costly && d.per_thread > 8 && rows_of_block() >= 2 &&
+         p.rows < device.multiprocessors * rows_of_block()) {
+    d.per_thread /= 2;
+  }
   if (few) {
     d.how = row_manner::few;
   } else if (g.tiled) {
@@ -149,21 +166,26 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
             g.aligned && g.others != other_operands::of_elements && p.length > 16 * threads &&
             p.length <= most_in_fours && p.rows >= std::int64_t{device.multiprocessors} * 4;
   if (g.whole) d.how = row_manner::chunks;
-  g.in_fours = g.tiled ? has_four_rows(g, rule) : d.packed && g.aligned && p.length <= most_in_fours;
+  g.in_fours = g.tiled ? has_four_rows(g, rule, rule.summed) : d.packed && g.aligned && p.length <= most_in_fours;
+  g.outputs_in_fours =
+      g.tiled && rule.per_element && has_four_rows(g, rule, rule.elements) && are_fours(g, rule, out_place);
   g.team = 1;
   while (g.team < threads && std::int64_t{g.team} * d.per_thread < room) g.team *= 2;
   g.cluster = 1;
   while (d.how == row_manner::registers && std::int64_t{g.cluster} * threads * d.per_thread < room) g.cluster *= 2;
 
-  // Additions on a path: a thread's own (in registers those of a chain, and 2; in a chunk, of a chain; in a tile 128; of few rows
+  // Additions on a path: a thread's own (in registers those of a chain, and 2; in a chunk, of a chain; in a tile those of a warp; of few rows
   // length / late_threads, rounded up), the lanes' 5, and the warps', at most 8 one after the other in a chunk, if totals are not exact; in
   // registers, by halves, 3, and the blocks' of a cluster 4; of few rows, by halves, 2.
   const std::int64_t in_registers = most / rule.chains + 2;
   // Of many rows a block has more elements, so that what it does once for each chunk takes less of the time.
   const bool many = g.in_fours && p.rows * (p.length / long_chunk) >= std::int64_t{device.multiprocessors} * 32;
-  g.chunk = g.whole ? round_up(p.length, long_chunk) : g.tiled ? tile_chunk : many ? 2 * long_chunk : long_chunk;
+  g.chunk = g.whole   ? round_up(p.length, long_chunk)
+            : g.tiled ? chunk_of_tiles(g, device)
+            : many    ? 2 * long_chunk
+                      : long_chunk;
   const std::int64_t in_chunk = g.chunk / threads / (g.in_fours ? rule.chains : 1) + 6;
-  constexpr std::int64_t in_tile = tile_chunk / warps + 6;
+  const std::int64_t in_tile = (g.tiled ? g.chunk : tile_chunk) / warps + 6;
   const std::int64_t own = few                              ? p.length / late_threads + 1
                            : d.how == row_manner::columns   ? p.length / 4 + 4
                            : d.how == row_manner::registers ? in_registers

@@ -19,12 +19,20 @@ inline constexpr int row_threads = 256;  // of a block, but in the late tiers
 inline constexpr int row_warps = row_threads / 32;
 
 inline constexpr std::int64_t long_chunk = 8192;  // elements of a row per block, where a row has more than a cluster
-inline constexpr std::int64_t tile_chunk = 1024;  // the same of rows side by side
+inline constexpr std::int64_t tile_chunk = 1024;  // the same of rows side by side, at most
 inline constexpr std::int64_t late_chunk = 4096;  // the same of the late tiers
 // The same where there are few rows. Speed alone: a launch or two against what 128 threads take for so many elements.
 inline constexpr std::int64_t most_of_few = 2048;
 inline constexpr int late_threads = 128;  // of a block, in the late tiers and of few rows
 inline constexpr std::int64_t most_in_fours = INT32_MAX - 4 * long_chunk;  // places, and some beyond, are of 32 bits
+
+// Rows side by side are read in tiles. Lanes of a warp have `each` rows; where that is all rows, the others have more elements of the same.
+inline constexpr int tile_ahead = 4;  // elements of a row that a thread has loaded before it adds them up
+REPDL_HD constexpr int tile_lanes(std::int64_t rows, int each) {
+  int lanes = 32;
+  while (lanes > 1 && std::int64_t{lanes / 2} * each >= rows) lanes /= 2;
+  return lanes;
+}
 
 // Places of operands: first those with elements, x[0], ..
 inline constexpr int out_place = num::most_elements;
@@ -70,14 +78,15 @@ struct row_layout {
   double momentum;
   bool biased;  // row_call's
   bool is_mean;
-  bool is_weighted;    // means are divided by the sum of the weights at targets
-  bool is_total;       // a loss, mean or sum
-  std::int64_t chunk;  // elements of a row per block, of rows in chunks, and
-  bool tiled;          // whether rows side by side are read together
-  bool whole;          // whether a block has a row, not a chunk
-  bool in_fours;       // whether four elements, or four such rows, are
-  int cluster;         // blocks per row, and
-  int team;            // threads per row of a block
+  bool is_weighted;       // means are divided by the sum of the weights at targets
+  bool is_total;          // a loss, mean or sum
+  std::int64_t chunk;     // elements of a row per block, of rows in chunks, and
+  bool tiled;             // whether rows side by side are read together
+  bool whole;             // whether a block has a row, not a chunk
+  bool in_fours;          // whether four elements, or four such rows, are
+  bool outputs_in_fours;  // of such rows: whether four are of all operands and the output
+  int cluster;            // blocks per row, and
+  int team;               // threads per row of a block
 };
 
 // Whether the operation has operands that are not as x[0] is: rows of such have several axes often.

@@ -184,7 +184,7 @@ struct row_elements<T, Per, Held, true> {
 // Blocks of a multiprocessor: what an element takes of registers decides.
 template <class Rule, class T>
 constexpr int blocks_at_once(int per, bool lines) {
-  if (per == 32) return Rule::per_element ? 2 : 3;
+  if (per == 32) return Rule::per_element || held_of<Rule> == 2 ? 2 : 3;
   if (lines) return per == 8 ? 3 : 2;
   if (held_of < Rule >> 2 || (has_more<Rule> && per == 16)) return 2;
   return num::elements_of<Rule> == 1 && !Rule::keeps_term && !has_lanes<Rule, T> ? 4 : 3;

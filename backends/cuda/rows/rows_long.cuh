@@ -84,6 +84,8 @@ __global__ void __launch_bounds__(threads, num::has_line<device_rule<Op>> ? 4 : 
   using rule = device_rule<Op>;
   using total = typename rule::total;
   alignas(16) __shared__ std::byte scratch[warps * sizeof(total)];
+  wait_for_former();
+  clear_lists(g);
   const num::row_call call = call_of(g);
   const auto sum_chunk = [&](std::int64_t item, std::int64_t row, std::int64_t begin, std::int64_t end) {
     const row_site<Op, T> at(g, row);
@@ -108,89 +110,100 @@ __global__ void __launch_bounds__(threads, num::has_line<device_rule<Op>> ? 4 : 
   for_chunks(g, g.chunk, g.rows, sum_chunk);
 }
 
-// Rows that lie side by side, in tiles: a lane has Each of them, a warp every eighth element of a chunk. f(first row of the lane, whether it
-// is one, chunk, begin, end), by all threads of a block. What lies together is read at the same time.
-template <int Each, class F>
-__device__ void for_tiles(const row_geometry& g, F&& f) {
-  const std::int64_t tiles = (g.rows + 32 * Each - 1) / (32 * Each);
-  const std::int64_t items = tiles * chunks_of(g, g.chunk);
-  for (std::int64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const std::int64_t chunk = item / tiles;
-    const std::int64_t row = ((item - chunk * tiles) * 32 + lane_of_thread()) * Each;
-    const std::int64_t begin = chunk * g.chunk;
-    f(row < g.rows ? row : 0, row < g.rows, chunk, begin, min(begin + g.chunk, g.length));
-  }
-}
-// Statistics of gradients to weights, which are the same for all rows.
-template <class Rule, int Operand>
-inline constexpr bool is_shared = !Rule::per_element && Operand >= 2;
-// Element j of four rows side by side.
-template <op_id Op, class T>
-struct four_rows {
-  float x[device_rule<Op>::summed][4];
+// Rows that lie side by side, in tiles: `lanes` lanes have Each of them, a thread every element `step` further of a chunk. f(first row of the
+// thread, whether it is one, chunk, the thread's first element, end), by all threads of a block. What lies together is read at the same time.
+template <int Each>
+struct tiles_of {
+  const int lanes, step;
 
+  __device__ explicit tiles_of(const row_geometry& g) : lanes(tile_lanes(g.rows, Each)), step(threads / lanes) {}
   template <class F>
-  __device__ four_rows(const row_geometry& g, const row_site<Op, T, F>& at, std::int64_t j) {
-    for_each_of<device_rule<Op>::summed>([&]<int K>() {
-      constexpr float absent = device_rule<Op>::absent[K];
-      const auto* const from = at.template begin<K>() + j * g.reduced.stride[K][0];
-      float4 v;
-      if (is_shared<device_rule<Op>, K> || g.x[K] == nullptr) {
-        const float all = g.x[K] == nullptr ? absent : num::widen_to_float(*from);
-        v = {all, all, all, all};
+  __device__ void for_each(const row_geometry& g, F&& f) const {
+    const int thread = static_cast<int>(threadIdx.x);
+    const int lane = thread & (lanes - 1);
+    const std::int64_t tiles = (g.rows + lanes * Each - 1) / (lanes * Each);
+    const std::int64_t items = tiles * chunks_of(g, g.chunk);
+    for (std::int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+      const std::int64_t chunk = item / tiles;
+      const std::int64_t row = ((item - chunk * tiles) * lanes + lane) * Each;
+      const std::int64_t begin = chunk * g.chunk;
+      f(row < g.rows ? row : 0, row < g.rows, chunk, begin + thread / lanes, min(begin + g.chunk, g.length));
+    }
+  }
+};
+// The first N operands of element j of Each rows side by side.
+template <op_id Op, class T, int N, int Each>
+struct values_of_rows {
+  float x[N][Each];
+
+  values_of_rows() = default;
+  template <class F>
+  __device__ values_of_rows(const row_geometry& g, const row_site<Op, T, F>& at, std::int64_t j) {
+    for_each_of<N>([&]<int K>() {
+      if constexpr (Each == 1) {
+        x[K][0] = at.template value<K>(g, j);
       } else {
-        v = four_at(from);
+        constexpr float absent = device_rule<Op>::absent[K];
+        const auto* const from = at.template begin<K>() + j * g.reduced.stride[K][0];
+        float4 v;
+        if (K != 0 && (g.x[K] == nullptr || g.kept.stride[K][0] == 0)) {
+          const float all = g.x[K] == nullptr ? absent : num::widen_to_float(*from);
+          v = {all, all, all, all};
+        } else {
+          v = four_at(from);
+        }
+        x[K][0] = v.x, x[K][1] = v.y, x[K][2] = v.z, x[K][3] = v.w;
       }
-      x[K][0] = v.x, x[K][1] = v.y, x[K][2] = v.z, x[K][3] = v.w;
     });
+  }
+  __device__ row_values<N> row(int r) const {
+    row_values<N> v;
+#pragma unroll
+    for (int k = 0; k < N; ++k) v.x[k] = x[k][r];
+    return v;
   }
 };
 template <op_id Op, class T, int Each>
 __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
   using rule = device_rule<Op>;
   using sums = typename rule::template sums<double>;
-  constexpr int ahead = 4;
+  constexpr int ahead = Each == 4 && rule::summed > 1 ? tile_ahead / 2 : tile_ahead;
   constexpr int chains = Each == 1 ? ahead : 1;
   alignas(16) __shared__ std::byte scratch[warps * 32 * Each * sizeof(sums)];
   const int warp = static_cast<int>(threadIdx.x) / 32;
   sums* const of_lane = reinterpret_cast<sums*>(scratch) + lane_of_thread() * Each;
-  for_tiles<Each>(g, [&](std::int64_t row, bool active, std::int64_t chunk, std::int64_t begin, std::int64_t end) {
+  wait_for_former();
+  clear_lists(g);
+  const tiles_of<Each> tiles(g);
+  const int step = tiles.step;
+  tiles.for_each(g, [&](std::int64_t row, bool active, std::int64_t chunk, std::int64_t first, std::int64_t end) {
     const row_site<Op, T> at(g, row);
     float top[Each];
     for (int r = 0; r < Each; ++r) top[r] = least_top(g, row_site<Op, T>(g, row + r));
     sums part[Each][chains];
     with_factors<rule::summed>(g, at, [&](const auto& site) {
       const auto add = [&]<int Count>(std::int64_t j) {
-        if constexpr (Each == 1) {
-          row_values<rule::summed> v[Count];
+        values_of_rows<Op, T, rule::summed, Each> v[Count];
 #pragma unroll
-          for (int i = 0; i < Count; ++i) v[i] = site.template values<rule::summed>(g, j + i * warps);
+        for (int i = 0; i < Count; ++i) v[i] = {g, site, j + i * step};
 #pragma unroll
-          for (int i = 0; i < Count; ++i) add_element<Op>(part[0][i], v[i].x, top[0]);
-        } else {
+        for (int i = 0; i < Count; ++i) {
 #pragma unroll
-          for (int i = 0; i < Count; ++i) {
-            const four_rows<Op, T> v(g, site, j + i * warps);
-#pragma unroll
-            for (int r = 0; r < Each; ++r) {
-              float x[rule::summed];
-              for (int k = 0; k < rule::summed; ++k) x[k] = v.x[k][r];
-              add_element<Op>(part[r][0], x, top[r]);
-            }
-          }
+          for (int r = 0; r < Each; ++r) add_element<Op>(part[r][i % chains], v[i].row(r).x, top[r]);
         }
       };
-      std::int64_t j = begin + warp;
-      for (; j + (ahead - 1) * warps < end; j += ahead * warps) add.template operator()<ahead>(j);
-      for (; j < end; j += warps) add.template operator()<1>(j);
+      std::int64_t j = first;
+      for (; j + (ahead - 1) * step < end; j += ahead * step) add.template operator()<ahead>(j);
+      for (; j < end; j += step) add.template operator()<1>(j);
     });
     __syncthreads();
     for (int r = 0; r < Each; ++r) {
       for (int c = 1; c < chains; ++c) part[r][0].merge(part[r][c]);
+      for (int distance = 16; distance >= tiles.lanes; distance /= 2) part[r][0].merge(from_lane(part[r][0], distance));
       of_lane[warp * 32 * Each + r] = part[r][0];
     }
     __syncthreads();
-    if (warp >= Each || !active) return;
+    if (warp >= Each || lane_of_thread() >= tiles.lanes || !active) return;
     sums whole = of_lane[warp];
     for (int i = 1; i < warps; ++i) whole.merge(of_lane[i * 32 * Each + warp]);
     typename rule::total sum;
@@ -204,11 +217,13 @@ __global__ void __launch_bounds__(threads)
     join_kernel(const __grid_constant__ row_geometry g, long_work work, counter* counters) {
   using total = typename device_rule<Op>::total;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
+  wait_for_former();
   const num::row_call call = call_of(g);
   row_tally tally;
   for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32; row < g.rows; row += step) {
     total sum;
     const std::int64_t chunks = chunks_of(g, g.chunk);
+#pragma unroll 4
     for (std::int64_t c = lane_of_thread(); c < chunks; c += 32) {
       sum.join(reinterpret_cast<const total*>(work.chunks)[row * chunks + c]);
     }
@@ -296,6 +311,7 @@ __device__ int write_fours(const row_geometry& g, const row_site<Op, T>& at, con
 // Lines: packed, and elements are on lines.
 template <op_id Op, class T, bool Packed, bool Lines>
 __global__ void __launch_bounds__(threads, 2) output_kernel(const __grid_constant__ row_geometry g, counter* counters) {
+  wait_for_former();
   const num::row_call call = call_of(g);
   row_tally tally;
   const auto write_chunk = [&](std::int64_t, std::int64_t row, std::int64_t begin, std::int64_t end) {
@@ -347,18 +363,98 @@ __global__ void __launch_bounds__(threads, 2) whole_kernel(const __grid_constant
   count_rows_decided(counters, tally);
 }
 
+// Whether output j stays undecided.
 template <op_id Op, class T>
-__global__ void __launch_bounds__(threads)
+__device__ __noinline__ bool tile_output_again(const row_geometry& g, std::int64_t row, std::int64_t j) {
+  const known_row<Op> known = known_of<Op>(g, row);
+  const auto place = [&](int) { return j; };
+  return outputs_again<Op, T>(g, row, known.top, known.sums, 1u, place, g.length) != 0;
+}
+template <op_id Op, class T, int Each>
+__global__ void __launch_bounds__(threads, Each == 1 ? 3 : 2)
     tile_output_kernel(const __grid_constant__ row_geometry g, counter* counters) {
+  using rule = device_rule<Op>;
+  static_assert(!rule::has_exception);
+  constexpr int elements = num::elements_of<rule>;
+  wait_for_former();
   const num::row_call call = call_of(g);
   row_tally tally;
-  for_tiles<1>(g, [&](std::int64_t row, bool active, std::int64_t, std::int64_t begin, std::int64_t end) {
+  const tiles_of<Each> tiles(g);
+  const int step = tiles.step;
+  tiles.for_each(g, [&](std::int64_t row, bool active, std::int64_t, std::int64_t first, std::int64_t end) {
     if (!active) return;
     const row_site<Op, T> at(g, row);
-    const known_row<Op> known = known_of<Op>(g, row);
-    const bool undecided = write_elements(g, call, at, state_of(g, call, at, known.top), whole_of(known.sums),
-                                          begin + static_cast<int>(threadIdx.x) / 32, warps, end, tally);
-    if (undecided) g.list(0).add(row);
+    typename rule::template numbers<double> numbers[Each];
+    float top[Each], fill[Each];
+    unsigned filled = 0, undecided = 0;  // a bit for each row
+#pragma unroll
+    for (int r = 0; r < Each; ++r) {
+      const known_row<Op> known = known_of<Op>(g, row + r);
+      const row_state<Op> state = state_of(g, call, row_site<Op, T>(g, row + r), known.top);
+      numbers[r] = numbers_of<Op>(call, state, whole_of(known.sums));
+      top[r] = state.top;
+      fill[r] = state.c.value;
+      filled |= state.c.fills ? 1u << r : 0u;
+    }
+    // read(j): what `output(r, of it)` makes row r's output of.
+    const auto write = [&]<int Most>(const auto& read, const auto& output) {
+      const auto some = [&]<int N>(std::int64_t j) {
+        decltype(read(j)) x[N];
+        unsigned open = 0;
+#pragma unroll
+        for (int i = 0; i < N; ++i) x[i] = read(j + i * step);
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+          const std::int64_t k = j + i * step;
+          float y[Each];
+#pragma unroll
+          for (int r = 0; r < Each; ++r) {
+            const num::verdict<double> v = output(r, x[i].row(r).x);
+            const bool fills = (filled >> r & 1u) != 0;
+            y[r] = fills ? fill[r] : v.value;
+            open |= v.undecided && !fills ? 1u << (i * Each + r) : 0u;
+          }
+          if constexpr (Each == 1) {
+            at.set(g, k, y[0]);
+          } else {
+            set_four(at.template begin<out_place>() + k * g.reduced.stride[out_place][0],
+                     {narrowed<T>(y[0]), narrowed<T>(y[1]), narrowed<T>(y[2]), narrowed<T>(y[3])});
+          }
+        }
+        tally.proved += N * __popc(filled);
+        tally.decided += N * (Each - __popc(filled));
+        for (; open != 0; open &= open - 1) {
+          const int bit = __ffs(static_cast<int>(open)) - 1;
+          if (!tile_output_again<Op, T>(g, row + bit % Each, j + bit / Each * step)) continue;
+          undecided |= 1u << bit % Each;
+          --tally.decided;
+        }
+      };
+      std::int64_t j = first;
+      for (; j + (Most - 1) * step < end; j += Most * step) some.template operator()<Most>(j);
+      for (; j < end; j += step) some.template operator()<1>(j);
+    };
+    with_factors<elements>(g, at, [&](const auto& site) {
+      if constexpr (is_on_line<rule, T>) {
+        if (g.others == other_operands::of_rows) {
+          decltype(rule::line_of(numbers[0], top)) line[Each];
+#pragma unroll
+          for (int r = 0; r < Each; ++r) {
+            const row_site<Op, T> of(g, row + r);
+            line[r] = line_at(g, of, numbers[r], [&]<int K>() { return of.template number<K>(g, 0); });
+          }
+          return write.template operator()<tile_ahead>(
+              [&](std::int64_t j) { return values_of_rows<Op, T, 1, Each>(g, site, j); },
+              [&](int r, const float* x) { return line[r].at(x[0]); });
+        }
+      }
+      write.template operator()<(Each == 1 ? tile_ahead : 2)>(
+          [&](std::int64_t j) { return values_of_rows<Op, T, elements, Each>(g, site, j); },
+          [&](int r, const float* x) {
+            return element_of<Op, T>(numbers[r], x, rule::keeps_term ? term_of<Op>(x, top[r]) : 0.0);
+          });
+    });
+    for (; undecided != 0; undecided &= undecided - 1) g.list(0).add(row + __ffs(static_cast<int>(undecided)) - 1);
   });
   count_rows_decided(counters, tally);
 }
@@ -366,16 +462,19 @@ __global__ void __launch_bounds__(threads)
 template <op_id Op, class T>
 void launch_tiles(const row_geometry& g, const long_work& w, const job& j, unsigned joins) {
   const auto grid = [&](int each) {
-    return grid_for(j.device, ceil_div(g.rows, std::int64_t{32} * each) * chunks_of(g, g.chunk), 8);
+    const std::int64_t tiles = ceil_div(g.rows, std::int64_t{tile_lanes(g.rows, each)} * each);
+    return grid_for(j.device, tiles * chunks_of(g, g.chunk), 8);
   };
   if (g.in_fours) {
     launch_kernel<tile_sum_kernel<Op, T, 4>>(j, grid(4), threads, 0, g, w);
   } else {
     launch_kernel<tile_sum_kernel<Op, T, 1>>(j, grid(1), threads, 0, g, w);
   }
-  launch_kernel<join_kernel<Op, T>>(j, joins, threads, 0, g, w, j.counters);
-  if constexpr (device_rule<Op>::per_element)
-    launch_kernel<tile_output_kernel<Op, T>>(j, grid(1), threads, 0, g, j.counters);
+  launch_behind<join_kernel<Op, T>>(j, joins, threads, g, w, j.counters);
+  if constexpr (device_rule<Op>::per_element) {
+    if (g.outputs_in_fours) return launch_behind<tile_output_kernel<Op, T, 4>>(j, grid(4), threads, g, j.counters);
+    launch_behind<tile_output_kernel<Op, T, 1>>(j, grid(1), threads, g, j.counters);
+  }
 }
 template <op_id Op, class T, bool Packed>
 void launch_chunks(const row_geometry& g, const long_work& w, const job& j, unsigned joins) {
@@ -386,14 +485,13 @@ void launch_chunks(const row_geometry& g, const long_work& w, const job& j, unsi
   }
   const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, g.chunk), 8);
   launch_kernel<sum_kernel<Op, T, Packed>>(j, grid, threads, 0, g, w);
-  launch_kernel<join_kernel<Op, T>>(j, joins, threads, 0, g, w, j.counters);
+  launch_behind<join_kernel<Op, T>>(j, joins, threads, g, w, j.counters);
   if constexpr (device_rule<Op>::per_element) {
     if constexpr (Packed) {
-      with_lines<Op, T>(g, [&]<bool Lines>() {
-        launch_kernel<output_kernel<Op, T, true, Lines>>(j, grid, threads, 0, g, j.counters);
-      });
+      with_lines<Op, T>(
+          g, [&]<bool Lines>() { launch_behind<output_kernel<Op, T, true, Lines>>(j, grid, threads, g, j.counters); });
     } else {
-      launch_kernel<output_kernel<Op, T, false, false>>(j, grid, threads, 0, g, j.counters);
+      launch_behind<output_kernel<Op, T, false, false>>(j, grid, threads, g, j.counters);
     }
   }
 }
