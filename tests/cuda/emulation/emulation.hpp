@@ -9,6 +9,8 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include <algorithm>
+#include <cfenv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -138,6 +140,28 @@ struct places {
 inline places block_at, block_size, grid_size;
 inline unsigned char* shared_memory = nullptr;
 
+// f() in another direction than to nearest. What it reads and returns it does not compute otherwise: volatile.
+template <class F>
+auto rounded(int direction, const F& f) {
+  const int before = std::fegetround();
+  std::fesetround(direction);
+  const volatile auto r = f();
+  std::fesetround(before);
+  return r;
+}
+inline double sum(int direction, double x, double y) {
+  const volatile double a = x, b = y;
+  return rounded(direction, [&]() -> double { return a + b; });
+}
+inline double product_and_sum(int direction, double x, double y, double z) {
+  const volatile double a = x, b = y, c = z;
+  return rounded(direction, [&]() -> double { return std::fma(a, b, c); });
+}
+inline float narrow(int direction, double x) {
+  const volatile double a = x;
+  return rounded(direction, [&]() -> float { return static_cast<float>(a); });
+}
+
 inline float round_up(double x) {
   const float f = static_cast<float>(x);
   return static_cast<double>(f) < x ? std::nextafterf(f, INFINITY) : f;
@@ -191,12 +215,47 @@ T atomicMax(T* to, T x) {
   return before;
 }
 template <class T>
+T atomicOr(T* to, T x) {
+  const T before = *to;
+  *to |= x;
+  return before;
+}
+template <class T>
 T atomicAnd(T* to, T x) {
   const T before = *to;
   *to &= x;
   return before;
 }
 
+inline int __reduce_add_sync(unsigned, int x) {
+  int all[32];
+  repdl::emulation::block::current().exchange(x, all);
+  int sum = 0;
+  for (const int of : all) sum += of;
+  return sum;
+}
+
+template <class T>
+T min(T x, T y) {
+  return std::min(x, y);
+}
+template <class T>
+T max(T x, T y) {
+  return std::max(x, y);
+}
+// What is compiled with emulated kernels, and run by none.
+int __reduce_max_sync(unsigned, int);
+unsigned __vminu2(unsigned, unsigned);
+unsigned __byte_perm(unsigned, unsigned, unsigned);
+std::size_t __cvta_generic_to_shared(const void*);
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
+inline double __dadd_rd(double x, double y) { return repdl::emulation::sum(FE_DOWNWARD, x, y); }
+inline double __dadd_ru(double x, double y) { return repdl::emulation::sum(FE_UPWARD, x, y); }
+inline double __fma_rd(double x, double y, double z) { return repdl::emulation::product_and_sum(FE_DOWNWARD, x, y, z); }
+inline double __fma_ru(double x, double y, double z) { return repdl::emulation::product_and_sum(FE_UPWARD, x, y, z); }
+inline float __double2float_rd(double x) { return repdl::emulation::narrow(FE_DOWNWARD, x); }
+inline float __double2float_rz(double x) { return repdl::emulation::narrow(FE_TOWARDZERO, x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
@@ -207,8 +266,29 @@ inline double __hiloint2double(int high, int low) {
   return __builtin_bit_cast(double, std::uint64_t{static_cast<unsigned>(high)} << 32 | static_cast<unsigned>(low));
 }
 inline float __double2float_ru(double x) { return repdl::emulation::round_up(x); }
-inline float __fadd_ru(float x, float y) {
-  return repdl::emulation::round_up(static_cast<double>(x) + static_cast<double>(y));
+// Sums and products of binary32 in every direction: rounded twice in one, which is as rounded once; to nearest too, of binary64.
+#define EMULATED_BINARY32(suffix, direction)                                                     \
+  inline float __fadd_##suffix(float x, float y) {                                               \
+    return repdl::emulation::narrow(direction, repdl::emulation::sum(direction, x, y));          \
+  }                                                                                              \
+  inline float __fsub_##suffix(float x, float y) { return __fadd_##suffix(x, -y); }              \
+  inline float __fmul_##suffix(float x, float y) {                                               \
+    return repdl::emulation::narrow(direction, static_cast<double>(x) * static_cast<double>(y)); \
+  }
+EMULATED_BINARY32(rn, FE_TONEAREST)
+EMULATED_BINARY32(rd, FE_DOWNWARD)
+EMULATED_BINARY32(ru, FE_UPWARD)
+EMULATED_BINARY32(rz, FE_TOWARDZERO)
+#undef EMULATED_BINARY32
+inline float __fmaf_rn(float x, float y, float z) { return std::fma(x, y, z); }
+inline float __fmaf_rd(float x, float y, float z) {
+  return repdl::emulation::narrow(FE_DOWNWARD, repdl::emulation::product_and_sum(FE_DOWNWARD, x, y, z));
+}
+inline int __double2hiint(double x) { return static_cast<int>(__builtin_bit_cast(std::uint64_t, x) >> 32); }
+inline int __double2loint(double x) { return static_cast<int>(__builtin_bit_cast(std::uint64_t, x)); }
+inline double __hiloint2double(int high, int low) {
+  return __builtin_bit_cast(double,
+                            static_cast<std::uint64_t>(static_cast<unsigned>(high)) << 32 | static_cast<unsigned>(low));
 }
 // Rounded in binary64 before, so a little more.
 inline float __fmaf_ru(float x, float y, float z) {

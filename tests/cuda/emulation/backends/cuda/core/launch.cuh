@@ -20,6 +20,19 @@ void launch_kernel(const job&, std::int64_t blocks, int threads, std::size_t sha
   }
 }
 
+// One after the other.
+template <auto Kernel, class... Args>
+void launch_behind(const job& j, std::int64_t blocks, int threads, const Args&... args) {
+  launch_kernel<Kernel>(j, blocks, threads, 0, args...);
+}
+inline void wait_for_former() {}
+// Blocks in clusters are not emulated.
+template <auto Kernel>
+inline constexpr int record_of = 0;
+bool before_launch(int, const job&);
+template <auto Kernel, class... Args>
+void launch_with(cudaLaunchAttribute, const job&, std::int64_t, int, const Args&...);
+
 // The dynamic shared memory of a block.
 template <class Memory>
 Memory& memory_of_block() {
