@@ -48,9 +48,9 @@ __global__ void __launch_bounds__(survey_threads)
   line_survey of_keys, of_values;
   for (std::int64_t j = chunk * chunk_keys + 8 * (threadIdx.x / 32); j < end; j += 8 * warps) {
     double* const to = packed == nullptr ? nullptr : packed + n * of_head + j * 8 * steps;
-    of_keys.take<true, false, packed_for::products>(k + j * g.k_at.row, g.k_at.row, g.keys - j, g.size, to, steps);
-    of_values.take<false, true, packed_for::sums>(v + j * g.v_at.row, g.v_at.row, g.keys - j, g.value_size,
-                                                  packed == nullptr ? nullptr : to + heads * of_head, steps);
+    const packed_group keys_to{.products = to}, values_to{.sums = packed == nullptr ? nullptr : to + heads * of_head};
+    of_keys.take<true, false>(k + j * g.k_at.row, g.k_at.row, g.keys - j, g.size, keys_to, steps);
+    of_values.take<false, true>(v + j * g.v_at.row, g.v_at.row, g.keys - j, g.value_size, values_to, steps);
   }
   keys.add(of_keys);
   values.add(of_values);

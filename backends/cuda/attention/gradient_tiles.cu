@@ -33,27 +33,35 @@ constexpr int line_threads = 128;  // of gradient_survey
 struct head_range {
   std::int64_t first, count;
 };
-// Where their lines are: those of q, of g, of k, of v. Number n: among the heads of the range.
+// Lines of at most 64 numbers are packed in an order for products, q, g, k and v, and in one for sums, q, g and k; longer ones, for which that does not fit
+// into shared memory, in one for both.
+constexpr bool has_two_orders(int size) { return size == 64; }
+constexpr int query_copies(int size) { return has_two_orders(size) ? 4 : 2; }
+constexpr int key_copies(int size) { return has_two_orders(size) ? 3 : 2; }
+
+// Where they are: those of q, of g, then the same for sums; those of k, of v, then of k for sums. Number n: among the heads of the range.
 struct packed_places {
   std::int64_t query_heads, key_heads, query_head, key_head;
+  int size;
 
   template <class T>
-  __device__ packed_places(const gradient_geometry<T>& g, const head_range& range, int size)
+  __device__ packed_places(const gradient_geometry<T>& g, const head_range& range, int numbers)
       : query_heads(range.count * g.of.group),
         key_heads(range.count),
-        query_head(padded_lines(g.of.queries) * size),
-        key_head(padded_lines(g.of.keys) * size) {}
-  __device__ std::int64_t of_query(int which, std::int64_t n) const { return (which * query_heads + n) * query_head; }
-  __device__ std::int64_t of_key(int which, std::int64_t n) const {
-    return 2 * query_heads * query_head + (which * key_heads + n) * key_head;
+        query_head(padded_lines(g.of.queries) * numbers),
+        key_head(padded_lines(g.of.keys) * numbers),
+        size(numbers) {}
+  __device__ std::int64_t of_query(int copy, std::int64_t n) const { return (copy * query_heads + n) * query_head; }
+  __device__ std::int64_t of_key(int copy, std::int64_t n) const {
+    return query_copies(size) * query_heads * query_head + (copy * key_heads + n) * key_head;
   }
 };
-std::int64_t packed_lines_of_head(std::int64_t group, std::int64_t queries, std::int64_t keys) {
-  return 2 * (group * padded_lines(queries) + padded_lines(keys));
+std::int64_t packed_lines_of_head(std::int64_t group, std::int64_t queries, std::int64_t keys, int size) {
+  return query_copies(size) * group * padded_lines(queries) + key_copies(size) * padded_lines(keys);
 }
 std::int64_t heads_of_gradients(std::int64_t heads, std::int64_t group, std::int64_t queries, std::int64_t keys,
-                                std::int64_t size) {
-  return packed_heads(heads, packed_lines_of_head(group, queries, keys), size);
+                                int size) {
+  return packed_heads(heads, packed_lines_of_head(group, queries, keys, size), size);
 }
 
 // D of every query, and what its greater part is within. A warp a query.
@@ -110,15 +118,26 @@ __global__ void __launch_bounds__(line_threads)
                      size = is_first ? g.of.size : g.of.value_size;
   const T* const from = data + head % heads * of_head;
   const packed_places to(g, range, 8 * steps);
-  double* const line =
-      packed + (is_query ? to.of_query(is_first ? 0 : 1, within) : to.of_key(is_first ? 0 : 1, within));
+  const int which_line = is_first ? 0 : 1;
+  const auto copy_of = [&](int copy) {
+    return packed + (is_query ? to.of_query(copy, within) : to.of_key(copy, within));
+  };
   joined.clear();
   __syncthreads();
   const std::int64_t padded = padded_lines(lines),
                      end = (chunk + 1) * chunk_lines < padded ? (chunk + 1) * chunk_lines : padded;
   line_survey mine;
-  for (std::int64_t j = chunk * chunk_lines + 8 * (threadIdx.x / 32); j < end; j += 8 * warps)
-    mine.take<true, true, packed_for::both>(from + j * row, row, lines - j, size, line + j * 8 * steps, steps);
+  for (std::int64_t j = chunk * chunk_lines + 8 * (threadIdx.x / 32); j < end; j += 8 * warps) {
+    const std::int64_t line = j * 8 * steps;
+    packed_group group;
+    if (has_two_orders(8 * steps)) {
+      group.products = copy_of(which_line) + line;
+      if (is_query || is_first) group.sums = copy_of(2 + which_line) + line;
+    } else {
+      group.both = copy_of(which_line) + line;
+    }
+    mine.take<true, true>(from + j * row, row, lines - j, size, group, steps);
+  }
   joined.add(mine);
   __syncthreads();
   const std::int64_t which =
@@ -201,11 +220,18 @@ struct gradient_tiling {
   static constexpr int steps = Size / 8, warps = Size == 64 ? 4 : 8, threads = 32 * warps, rows = 16 * warps;
   static constexpr int blocks = Size == 64 ? 2 : 1;  // of a multiprocessor
   static constexpr int columns = 16, eights = columns / 8;
-  using tile = packed_tile<Size, columns, packed_for::both>;
+  static constexpr bool two_orders = has_two_orders(Size);
+  using product_tile = packed_tile<Size, columns, two_orders ? packed_for::products : packed_for::both>;
+  using sum_tile = packed_tile<Size, columns, packed_for::sums>;
+  struct none {};
+  template <bool Is>
+  using sums_if = std::conditional_t<two_orders && Is, sum_tile, none>;
   struct memory {
     row_tile<steps, threads> of_rows[has_factor ? 2 : 1];  // each read by the thread alone that wrote it
-    tile first[2], second[2];                              // of q or k, for scores; of g or v
-    double2 sums[2][columns];                              // lse and D of queries
+    product_tile first[2], second[2];                      // of q or k, for scores; of g or v
+    sums_if<has_factor> first_sums[2];
+    sums_if<has_weight> second_sums[2];
+    double2 sums[2][columns];  // lse and D of queries
     double norms_of_row[2][rows];
     float most[2][Size], norms[2][Size];
     column_facts facts;
@@ -383,15 +409,23 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
   const int of_head = begin < end ? (end - begin + columns - 1) / columns : 0;
   const std::int64_t tiles = of_head * count;
   const packed_places lines(g, head_places, Size);
-  const double* from[2];
+  constexpr int copies = cut::two_orders ? 4 : 2;  // of lines, and for sums
+  const double* from[copies];
 #pragma unroll
-  for (int which = 0; which < 2; ++which)
+  for (int which = 0; which < copies; ++which)
     from[which] =
         packed + (is_key ? lines.of_query(which, within_range * g.of.group) : lines.of_key(which, within_range));
   const query_sum* sums_of_head = sums + first_head * g.of.queries;
   const auto copy = [&](int j, int stage) {
-    m.first[stage].template copy<threads>(tid, from[0] + static_cast<std::int64_t>(j) * Size);
-    m.second[stage].template copy<threads>(tid, from[1] + static_cast<std::int64_t>(j) * Size);
+    const std::int64_t at_line = static_cast<std::int64_t>(j) * Size;
+    m.first[stage].template copy<threads>(tid, from[0] + at_line);
+    m.second[stage].template copy<threads>(tid, from[1] + at_line);
+    if constexpr (cut::two_orders && cut::has_factor) {
+      m.first_sums[stage].template copy<threads>(tid, from[2] + at_line);
+    }
+    if constexpr (cut::two_orders && cut::has_weight) {
+      m.second_sums[stage].template copy<threads>(tid, from[3] + at_line);
+    }
     if (is_key && tid < columns) {
       copy_async<16>(reinterpret_cast<float*>(&m.sums[stage][tid]),
                      reinterpret_cast<const float*>(sums_of_head + (j + tid < end ? j + tid : 0)), j + tid < end);
@@ -404,8 +438,8 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     next += columns;
     if (!is_key || next < end) return;
     next = begin;
-    from[0] += lines.query_head;
-    from[1] += lines.query_head;
+#pragma unroll
+    for (int which = 0; which < copies; ++which) from[which] += lines.query_head;
     sums_of_head += g.of.queries;
   };
   if (tiles > 0) copy_next(0);
@@ -443,8 +477,13 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
         }
       }
     }
-    if constexpr (cut::has_factor) add_lines(x, m.first[stage], of_factors);
-    if constexpr (cut::has_weight) add_lines(w, m.second[stage], of_weights);
+    if constexpr (cut::two_orders) {
+      if constexpr (cut::has_factor) add_lines(x, m.first_sums[stage], of_factors);
+      if constexpr (cut::has_weight) add_lines(w, m.second_sums[stage], of_weights);
+    } else {
+      if constexpr (cut::has_factor) add_lines(x, m.first[stage], of_factors);
+      if constexpr (cut::has_weight) add_lines(w, m.second[stage], of_weights);
+    }
   }
 
   // A query of one key has y = v, and then T is 0, not only near it.
@@ -548,10 +587,10 @@ std::int64_t sums_of_gradient_tiles(const plan::attention_plan& p) {
   return static_cast<std::int64_t>(sizeof(query_sum) / sizeof(double)) * p.batches * p.heads * p.queries;
 }
 std::int64_t packed_of_gradient_tiles(const plan::attention_plan& p) {
-  const std::int64_t heads = p.batches * p.key_heads, group = p.heads / p.key_heads,
-                     size = std::max(p.size, p.value_size) <= 64 ? 64 : most_size;
-  return heads_of_gradients(heads, group, p.queries, p.keys, size) * packed_lines_of_head(group, p.queries, p.keys) *
-         size;
+  const std::int64_t heads = p.batches * p.key_heads, group = p.heads / p.key_heads;
+  const int size = std::max(p.size, p.value_size) <= 64 ? 64 : most_size;
+  return heads_of_gradients(heads, group, p.queries, p.keys, size) *
+         packed_lines_of_head(group, p.queries, p.keys, size) * size;
 }
 std::int64_t statistics_of_gradient_tiles(const plan::attention_plan& p) {
   const record_places places = places_of(p.batches * p.heads, p.batches * p.key_heads, p.queries, p.keys);

@@ -72,14 +72,19 @@ struct packed_tile {
   }
 };
 
+// Where eight lines go, in each order; null: nowhere.
+struct packed_group {
+  double *products = nullptr, *sums = nullptr, *both = nullptr;
+};
+
 // What a warp's lanes know of lines: the greatest norm, and of columns lane, lane + 32, ... the greatest magnitude and the sum of squares; rounded up.
 struct line_survey {
   static constexpr int columns = most_size / 32;
   float norm = 0, most[columns] = {}, squares[columns] = {};
 
-  // Eight lines, `count` of which are there; packed: where they go, unless it is null. Of norms or columns nothing is known where nobody asks for them.
-  template <bool Norms, bool Columns, packed_for For, class T>
-  __device__ void take(const T* from, std::int64_t row, std::int64_t count, std::int64_t size, double* packed,
+  // Eight lines, `count` of which are there, and where they go. Of norms or columns nothing is known where nobody asks for them.
+  template <bool Norms, bool Columns, class T>
+  __device__ void take(const T* from, std::int64_t row, std::int64_t count, std::int64_t size, const packed_group& to,
                        int steps) {
     const int lane = lane_of_thread();
     constexpr int at_once = 4;  // whose numbers are on their way
@@ -105,10 +110,24 @@ struct line_survey {
             most[c] = greater(x[i][c], most[c]);
             squares[c] = __fmaf_ru(x[i][c], x[i][c], squares[c]);
           }
-          if (packed != nullptr && 4 * c + lane / 8 < steps)
-            packed[(4 * c + lane / 8) * 64 + place_of_packed<For>(first + i, lane % 8)] = y;
+          const int s = 4 * c + lane / 8;
+          if (s >= steps) continue;
+          if (to.products != nullptr)
+            to.products[64 * s + place_of_packed<packed_for::products>(first + i, lane % 8)] = y;
+          if (to.both != nullptr) to.both[64 * s + place_of_packed<packed_for::both>(first + i, lane % 8)] = y;
         }
         if constexpr (Norms) norm = greater(__double2float_ru(sqrt(over_warp(square)) * (1 + 0x1p-40)), norm);
+      }
+      if (to.sums == nullptr) continue;
+#pragma unroll
+      for (int c = 0; c < columns; ++c) {
+        const int s = 4 * c + lane / 8;
+        if (s >= steps) continue;
+        // The numbers of a column lie side by side.
+        auto* const column =
+            reinterpret_cast<double2*>(to.sums + 64 * s + place_of_packed<packed_for::sums>(first, lane % 8));
+        column[0] = {static_cast<double>(x[0][c]), static_cast<double>(x[1][c])};
+        column[1] = {static_cast<double>(x[2][c]), static_cast<double>(x[3][c])};
       }
     }
   }
