@@ -9,22 +9,12 @@
 namespace repdl::cuda {
 namespace {
 
-// What optimisers do to lists of tensors, and scaling by a norm.
-template <class Op>
-constexpr bool in_lists = [] {
-  for (const std::string_view name : {"add", "sub", "mul", "div", "neg", "sqrt", "maximum", "reciprocal", "addcmul",
-                                      "addcdiv", "lerp", "lerp_scalar"}) {
-    if (name == Op::row.name) return true;
-  }
-  return false;
-}();
-
 template <class Op>
 struct launch_of {
   template <class T, class... Options>
   constexpr launcher operator()() const {
     using F = elementwise<Op, T, Options...>;
-    if constexpr (in_lists<Op>) {
+    if constexpr (num::in_lists<Op>()) {
       return {launch<F>, settles_late<F>, has_factor<F>, launch_list<F>};
     } else {
       return {launch<F>, settles_late<F>, has_factor<F>};

@@ -184,6 +184,7 @@ struct body<ops::fma> {
 // Bit operations: NaN payloads survive.
 template <>
 struct body<ops::neg> {
+  static constexpr bool in_lists = true;
   template <class T>
   REPDL_HD static T eval(T x) {
     return from_bits<T>(to_bits(x) ^ sign_mask<T>);
@@ -226,6 +227,7 @@ REPDL_HD T select_number(T x, T y) {
 // NaN wins.
 template <bool Larger>
 struct selection_body {
+  static constexpr bool in_lists = true;
   template <class T>
   REPDL_HD static T eval(T x, T y) {
     const auto r = to_bits(select_number<Larger>(x, y));

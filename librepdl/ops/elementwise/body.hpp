@@ -31,6 +31,14 @@ consteval bool takes_unpacked() {
   }
 }
 
+// Whether many calls of Op, one for each tensor of a list, can be one launch on CUDA: arithmetic, and what else optimisers do to lists,
+// whose body has a member of this name.
+template <class Op>
+consteval bool in_lists() {
+  if constexpr (requires { body<Op>::in_lists; }) return body<Op>::in_lists;
+  return Op::row.proof == ops::proof_kind::ieee;
+}
+
 // The options of a call, in the order of the row.
 struct parameters {
   double value[ops::option_list::most];

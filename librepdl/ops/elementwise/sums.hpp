@@ -49,6 +49,7 @@ REPDL_HD decided_value<T> quick_sum(double x, double p) {
 
 template <>
 struct body<ops::addcmul> {
+  static constexpr bool in_lists = true;
   template <class T>
   REPDL_HD static T eval(T x, T y, T z, const parameters& p) {
     return narrow<T>(add_to_odd(widen(x), two_prod(p.value[0], widen(y) * widen(z))));
@@ -61,6 +62,7 @@ struct body<ops::addcmul> {
 
 template <>
 struct body<ops::addcdiv> {
+  static constexpr bool in_lists = true;
   template <class T>
   REPDL_HD static T eval(T x, T y, T z, const parameters& p) {
     const double a = widen(x);
@@ -76,6 +78,7 @@ struct body<ops::addcdiv> {
 
 template <>
 struct body<ops::lerp> {
+  static constexpr bool in_lists = true;
   template <class T>
   REPDL_HD static T eval(T x, T end, T weight) {
     const double a = widen(x);
@@ -112,6 +115,7 @@ struct lerp_formula {
 };
 template <>
 struct body<ops::lerp_scalar> {
+  static constexpr bool in_lists = true;
   template <class T>
   REPDL_HD static decided_value<T> eval(T x, T end, const parameters& p) {
     const double a = widen(x);
