@@ -35,9 +35,9 @@ struct head_range {
 };
 // Lines of at most 64 numbers are packed in an order for products, q, g, k and v, and in one for sums, q, g and k; longer ones, for which that does not fit
 // into shared memory, in one for both.
-constexpr bool has_two_orders(int size) { return size == 64; }
-constexpr int query_copies(int size) { return has_two_orders(size) ? 4 : 2; }
-constexpr int key_copies(int size) { return has_two_orders(size) ? 3 : 2; }
+REPDL_HD constexpr bool has_two_orders(int size) { return size == 64; }
+REPDL_HD constexpr int query_copies(int size) { return has_two_orders(size) ? 4 : 2; }
+REPDL_HD constexpr int key_copies(int size) { return has_two_orders(size) ? 3 : 2; }
 
 // Where they are: those of q, of g, then the same for sums; those of k, of v, then of k for sums. Number n: among the heads of the range.
 struct packed_places {

@@ -12,10 +12,10 @@ _SETS = {"NARROW": _NARROW, "FLOATS": _NARROW | {"F64"}}
 class Row:
     """What is done with a schema and its variants; policy.def says how."""
 
-    action: str  #: MAP, FORMULA, PIN, PASS or REFUSE
+    action: str  #: MAP, FORMULA, PIN, DERIVATIVE, PASS or REFUSE
     types: frozenset[str]  #: F32, F16, BF16, F64, ANY, INTEGERS, NUMBERS
     schema: str  #: "add.Tensor(self, other, alpha)"; PASS: names with blanks between them
-    how: str  #: MAP: "add(self, other; alpha)"; FORMULA and PIN: the function's name; REFUSE: why
+    how: str  #: MAP: "add(self, other; alpha)"; FORMULA, PIN and DERIVATIVE: the function's name; REFUSE: why
 
     @property
     def name(self) -> str:
@@ -42,7 +42,7 @@ def rows() -> list[Row]:
         if action == "PASS":
             found.append(Row(action, frozenset(), "".join(texts), ""))
             continue
-        function = words.pop() if action in ("FORMULA", "PIN") else ""
+        function = words.pop() if action in ("FORMULA", "PIN", "DERIVATIVE") else ""
         types = frozenset[str]().union(*(_SETS.get(word, {word}) for word in words)) if words else _SETS["FLOATS"]
         found.append(Row(action, types, texts[0], function or texts[1]))
     return found

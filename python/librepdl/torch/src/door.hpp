@@ -36,7 +36,7 @@ enum types : unsigned {
 unsigned type_bit(at::ScalarType type);
 
 /// What is done with one aten schema and its variants (policy.def).
-enum class action { map, formula, pin, pass, refuse };
+enum class action { map, formula, pin, derivative, pass, refuse };
 struct row {
   action what;
   unsigned types;
@@ -46,7 +46,7 @@ struct row {
 };
 at::ArrayRef<row> policy();
 /// Raised when the bits of anything that was enabled before change.
-inline constexpr int policy_version = 3;
+inline constexpr int policy_version = 4;
 
 /// The ways in which aten spells one function.
 enum class variant { functional, in_place, out };

@@ -12,12 +12,14 @@ namespace repdl_torch::formulas {
 #define REPDL_MAP(...)
 #define REPDL_FORMULA(types, schema, function) void function(call&);
 #define REPDL_PIN(schema, function) void function(call&);
+#define REPDL_DERIVATIVE(schema, function) void function(call&);
 #define REPDL_PASS(...)
 #define REPDL_REFUSE(...)
 #include "policy.def"
 #undef REPDL_MAP
 #undef REPDL_FORMULA
 #undef REPDL_PIN
+#undef REPDL_DERIVATIVE
 #undef REPDL_PASS
 #undef REPDL_REFUSE
 

@@ -1,20 +1,14 @@
-// Products of matrices, linear layers, attention.
+// Products of matrices, linear layers.
 #include <ATen/ExpandUtils.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/ops/_efficientzerotensor.h>
-#include <ATen/ops/_safe_softmax.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
-#include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/matmul.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
 
 #include "formulas.hpp"
 
@@ -300,54 +294,6 @@ void tensordot(call& c) {
   }
   const Tensor left = a.permute(order_a).reshape({rows, inner}), right = b.permute(order_b).reshape({inner, columns});
   c.give(at::mm(left, right).reshape(shape));
-}
-
-namespace {
-// RN(scale a b + added), for autograd one aten operation, of batches that broadcast.
-Tensor batched_product(const Tensor& a, const Tensor& b, const Tensor& added, double scale) {
-  auto shape = at::infer_size(a.sizes().slice(0, a.dim() - 2), b.sizes().slice(0, b.dim() - 2));
-  if (added.defined() && added.dim() > 2) shape = at::infer_size(shape, added.sizes().slice(0, added.dim() - 2));
-  const int64_t count = c10::multiply_integers(shape);
-  const auto flat = [&](const Tensor& t, int64_t rows, int64_t columns) {
-    auto whole = shape;
-    whole.push_back(rows);
-    whole.push_back(columns);
-    return t.expand(whole).reshape({count, rows, columns});
-  };
-  const Tensor x = flat(a, a.size(-2), a.size(-1)), y = flat(b, b.size(-2), b.size(-1));
-  const Tensor c = added.defined() ? flat(added, a.size(-2), b.size(-1)) : at::zeros({1, 1, 1}, a.options());
-  shape.push_back(a.size(-2));
-  shape.push_back(b.size(-1));
-  return at::baddbmm(c, x, y, added.defined() ? 1 : 0, scale).view(shape);
-}
-}  // namespace
-
-// query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa: exact products and an exact softmax, each rounded once.
-void attention(call& c) {
-  Tensor q = c.tensor(0), k = c.tensor(1), v = c.tensor(2), mask = c.tensor(3);
-  const double dropout = c.real(4);
-  const bool causal = c.boolean(5);
-  TORCH_CHECK(q.dim() >= 2 && k.dim() >= 2 && v.dim() >= 2,
-              "scaled_dot_product_attention: expected at least 2 dimensions, got ", q.dim(), ", ", k.dim(), " and ",
-              v.dim());
-  TORCH_CHECK(!causal || !mask.defined(),
-              "scaled_dot_product_attention: explicit attn_mask should not be set when is_causal=True");
-  const double scale = c.has(6) ? c.real(6) : 1 / std::sqrt(static_cast<double>(q.size(-1)));
-  if (c.boolean(7)) {  // grouped: each head of k and v serves several of q
-    TORCH_CHECK(q.dim() >= 3 && q.size(-3) % k.size(-3) == 0 && q.size(-3) % v.size(-3) == 0,
-                "scaled_dot_product_attention: the number of heads of key and value must divide that of query");
-    k = k.repeat_interleave(q.size(-3) / k.size(-3), -3);
-    v = v.repeat_interleave(q.size(-3) / v.size(-3), -3);
-  }
-  if (causal) mask = at::ones({q.size(-2), k.size(-2)}, q.options().dtype(at::kBool)).tril();
-  if (mask.defined() && mask.scalar_type() == at::kBool) {
-    mask = at::zeros({}, q.options()).masked_fill(mask.logical_not(), -std::numeric_limits<double>::infinity());
-  }
-  // Scores in one rounding: scale q k + mask.
-  const Tensor scores = batched_product(q, k.transpose(-2, -1), mask, scale);
-  Tensor weights = mask.defined() ? at::_safe_softmax(scores, -1) : at::softmax(scores, -1);
-  if (dropout > 0) weights = at::dropout(weights, dropout, true);
-  c.give(at::matmul(weights, v));
 }
 
 }  // namespace repdl_torch::formulas

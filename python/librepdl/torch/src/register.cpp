@@ -331,6 +331,24 @@ torch::CppFunction kernel_of(const OperatorHandle& op, replaced r) {
   return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<replaced>(std::move(r)));
 }
 
+// At the keys of autograd: what the derivative of the results is, where they are to have one and PyTorch knows none.
+struct differentiated final : c10::OperatorKernel {
+  overload what;
+  aten_kernel aten;
+  differentiated(overload o, aten_kernel a) : what(std::move(o)), aten(std::move(a)) {}
+  void operator()(const OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+    const auto count = static_cast<size_t>(what.arguments);
+    const auto arguments = torch::jit::last(*stack, count);
+    bool asked = false;
+    for (const IValue& v : arguments) for_each_tensor(v, [&](const Tensor& t) { asked |= t.requires_grad(); });
+    if (exempt || !asked || !at::GradMode::is_enabled()) return aten(op, keys, stack);
+    call c(what, arguments.data());
+    what.what->function(c);
+    torch::jit::drop(*stack, count);
+    for (Tensor& t : c.results) stack->emplace_back(std::move(t));
+  }
+};
+
 // At the keys of torch.func.vmap.
 struct batched final : c10::OperatorKernel {
   batching how;
@@ -563,7 +581,11 @@ class door {
       problems_ += std::string(r.schema) + ": this version of PyTorch has " + c10::toString(op->schema()) + "\n";
       return;
     }
-    add(signature_of(op->schema()).row_key(), r);
+    if (r.what == action::derivative) {
+      derivatives_.emplace(name_of(op->operator_name()), &r);
+    } else {
+      add(signature_of(op->schema()).row_key(), r);
+    }
   }
 
   void add(const std::string& key, const row& r) {
@@ -634,6 +656,8 @@ class door {
     if (op.operator_name().name.compare(0, 15, "aten::_foreach_") == 0) return foreach (op);
     const signature s = signature_of(op.schema());
     const row* const r = row_of(s);
+    const auto derivative = derivatives_.find(name_of(op.operator_name()));
+    if (derivative != derivatives_.end()) place_derivative(op, s, *derivative->second);
     if (r != nullptr && r->what != action::refuse) place_batched(op, s, *r);
     if (r != nullptr && r->what == action::pass) {
       ++counts_["passed"];
@@ -646,6 +670,14 @@ class door {
       any = true;
     }
     if (any) ++counts_["refused"];
+  }
+
+  void place_derivative(const OperatorHandle& op, const signature& s, const row& r) {
+    for (const DispatchKey key : {DispatchKey::AutogradCPU, DispatchKey::AutogradCUDA}) {
+      put(op, key,
+          torch::CppFunction::makeFromBoxedFunctor(std::make_unique<differentiated>(
+              overload{&r, s.kind, s.arguments, s.outputs, name_of(op.operator_name())}, aten_kernel(op, key))));
+    }
   }
 
   // Below autograd and vmap the operations are as ever; here is what their keys do.
@@ -791,6 +823,7 @@ class door {
   c10::Dispatcher& dispatcher_;
   c10::RegistrationHandleRAII listening_{[] {}};
   std::unordered_map<std::string, const row*> rows_;
+  std::map<std::string, const row*> derivatives_;       // by the operator's name
   std::map<std::string, std::string> batched_by_aten_;  // ",argument,argument,": where no others are batched
   std::map<DispatchKey, std::unique_ptr<torch::Library>> aten_;
   std::set<std::string> placed_;                        // aten's operators
