@@ -63,13 +63,17 @@ inline constexpr auto fields_of<matmul_attrs> = std::tuple_cat(
                      "the result's format: the operands' or a wider one; absent: the output's, or the operands'"}});
 
 template <>
-inline constexpr auto fields_of<attention_options> =
-    std::tuple{field{"scale", &attention_options::scale,
-                     "a factor of q . k: 0 or of magnitude in [2^-200, 2^200]; absent: 1 / sqrt(D), rounded once"},
-               field{"causal", &attention_options::causal, "keys j <= i + off alone"},
-               field{"bottom_right", &attention_options::bottom_right, "off is Lk - Lq, not 0"},
-               field{"left", &attention_options::left, "keys j >= i + off - left alone; negative: all"},
-               field{"right", &attention_options::right, "keys j <= i + off + right alone; negative: all"}};
+inline constexpr auto fields_of<attention_options> = std::tuple{
+    field{"scale", &attention_options::scale,
+          "a factor of q . k: 0 or of magnitude in [2^-200, 2^200]; absent: 1 / sqrt(D), rounded once"},
+    field{"causal", &attention_options::causal, "keys j <= i + off alone"},
+    field{"bottom_right", &attention_options::bottom_right, "off is Lk - Lq, not 0"},
+    field{"left", &attention_options::left, "keys j >= i + off - left alone; negative: all"},
+    field{"right", &attention_options::right, "keys j <= i + off + right alone; negative: all"},
+    field{"dropout", &attention_options::dropout,
+          "the share of weights that are dropped: 0, or in [2^-32, 1); others are divided by 1 less it"},
+    field{"seed", &attention_options::seed, "of the draws: the Philox key (its 64 bits)", false, true},
+    field{"stream", &attention_options::stream, "the upper half of the Philox counter (its 64 bits)", false, true}};
 
 template <>
 inline constexpr auto fields_of<conv2d_options> = std::tuple{

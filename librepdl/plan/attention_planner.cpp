@@ -99,6 +99,8 @@ void check(const operands& of, const attention_options& a) {
   check_format(of.op, "v", of.v, "q", of.q);
   const attention_sizes s = sizes_of(of);
   if (a.scale) check_parameter(of.op, "scale", *a.scale, true);
+  if (!(a.dropout == 0 || (a.dropout >= 0x1p-32 && a.dropout < 1)))
+    fail(error_site::attribute_value, of.op, "dropout", "0 or a share in [2^-32, 1)", to_text(a.dropout));
   if (of.mask) {
     if (of.mask.type() != dtype::boolean) check_format(of.op, "mask", of.mask, "q", of.q);
     const sizes all = scores_shape(of);
@@ -163,6 +165,10 @@ attention_plan make(ops::op_id op, const operands& of, const attention_options& 
   p.before = a.left < 0 ? all : std::min(a.left, all);
   p.after = a.right < 0 ? all : std::min(a.right, all);
   if (a.causal) p.after = 0;
+  p.dropout = a.dropout;
+  p.threshold = threshold_of(a.dropout);
+  p.seed = a.seed;
+  p.stream = a.stream;
   return p;
 }
 

@@ -499,6 +499,8 @@ struct attention_plan {
   std::int64_t slope_step;
   double scale;
   std::int64_t offset, before, after;
+  double dropout;
+  std::uint64_t threshold, seed, stream;  // a word below it drops
   // Of the gradients: what is given of the results, and theirs.
   const void* g;
   const void* y;

@@ -921,11 +921,12 @@ std::vector<group> attention_calls(const subject& what) {
   masked.attrs = {{"causal", "true"}, {"bottom_right", "true"}, {"left", "11"}};
   test_call added = call(2, 2, 35, 33, 3, layout::contiguous);
   added.in.push_back({{2, 35}, layout::spread, what.in});
-  added.attrs = {{"scale", "0.3"}};
+  added.attrs = {{"scale", "0.3"}, {"dropout", "0.25"}, {"seed", "1"}};
   added.optional_out = false;
   std::vector<group> all{from_every_tier(masked), from_every_tier(added)};
   for (const attribute_texts& attrs :
-       {attribute_texts{{"scale", "0.01"}}, attribute_texts{{"scale", "0.01"}, {"causal", "true"}, {"left", "50"}},
+       {attribute_texts{{"scale", "0.01"}}, attribute_texts{{"scale", "0.01"}, {"dropout", "0.1"}},
+        attribute_texts{{"scale", "0.01"}, {"causal", "true"}, {"left", "50"}},
         attribute_texts{{"scale", "1"}, {"bottom_right", "true"}, {"causal", "true"}}}) {
     group g;
     for (const std::int64_t size : {48, 104}) {
@@ -961,10 +962,11 @@ std::vector<group> attention_backward_calls(const subject& what) {
   masked.attrs = {{"causal", "true"}, {"bottom_right", "true"}, {"left", "11"}};
   test_call added = call(2, 2, 35, 33, 3, layout::contiguous);
   added.in.push_back({{2, 35}, layout::spread, what.in});
-  added.attrs = {{"scale", "0.3"}};
+  added.attrs = {{"scale", "0.3"}, {"dropout", "0.25"}, {"seed", "1"}};
   std::vector<group> all{from_every_tier(masked), from_every_tier(added)};
   for (const attribute_texts& attrs :
-       {attribute_texts{{"scale", "0.01"}}, attribute_texts{{"scale", "0.01"}, {"causal", "true"}, {"left", "50"}}}) {
+       {attribute_texts{{"scale", "0.01"}}, attribute_texts{{"scale", "0.01"}, {"dropout", "0.1"}},
+        attribute_texts{{"scale", "0.01"}, {"causal", "true"}, {"left", "50"}}}) {
     group g;
     for (const std::int64_t size : {48, 104}) {
       test_call c = call(4, 45, 131, size + 16, size, layout::contiguous);

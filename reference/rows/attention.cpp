@@ -11,6 +11,7 @@
 // whose other groups are far below. If D is one, the sign of R says on which side of it a result lies, and where the first group with
 // w_g != 0 is far below, it is found from R / e^(a_g - M), that group's; else some thousand bits decide. lse with n_0 = 1 likewise:
 // it is M + ln(1 + rho), rho > 0, and M is what may be a midpoint, or 0.
+// With dropout V_g is the sum over the keys that are kept, and a result N / S / (1 - p): all of this holds of it, D being V_0 / n_0 / (1 - p).
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -64,11 +65,14 @@ class attention_row {
   }
 
   /// The result of a column of v, whose numbers have this format.
-  result column(dtype type, const std::vector<std::uint64_t>& v) const {
+  /// kept: keys whose weight is not dropped, of which there is this share in the mean.
+  result column(dtype type, const std::vector<std::uint64_t>& v, const std::vector<bool>& kept,
+                const mpq_class& share) const {
     if (!any_) return zero_result(false);
     if (any_nan_ || any_plus_ || groups_.empty()) return nan_result();
     bool nan = false, plus = false, minus = false;
     const auto look_at = [&](std::size_t j, bool has_weight) {
+      if (!kept[j]) return;
       const number n = widen(type, v[j]);
       const bool infinite = n.kind == number_kind::infinite;
       nan = nan || n.kind == number_kind::nan || (infinite && !has_weight);
@@ -84,10 +88,11 @@ class attention_row {
     std::vector<mpz_class> sums;  // V_g in units
     for (const group& g : groups_) {
       mpq_class sum;
-      for (const std::size_t j : g.keys) sum += rational(type, v[j]);
+      for (const std::size_t j : g.keys)
+        if (kept[j]) sum += rational(type, v[j]);
       sums.push_back(mpq_class(sum * power_of_two(-unit)).get_num());
     }
-    return average(std::move(sums), unit);
+    return average(std::move(sums), unit, share);
   }
 
  private:
@@ -97,9 +102,9 @@ class attention_row {
     std::vector<std::size_t> keys;
   };
 
-  result average(std::vector<mpz_class> sums, long unit) const {
-    return [this, sums = std::move(sums), unit](dtype t) -> rounded {
-      const mpq_class d = mpq_class(sums[0]) / groups_[0].count * power_of_two(unit);
+  result average(std::vector<mpz_class> sums, long unit, const mpq_class& share) const {
+    return [this, sums = std::move(sums), unit, share](dtype t) -> rounded {
+      const mpq_class d = mpq_class(sums[0]) / groups_[0].count * power_of_two(unit) / share;
       const rounded at = exact_result(d)(t);
       std::vector<mpz_class> rests;  // n_0 w_g
       for (std::size_t g = 0; g < sums.size(); ++g)
@@ -107,7 +112,7 @@ class attention_row {
       std::size_t first = 1;
       while (first < rests.size() && rests[first] == 0) ++first;
       if (first == rests.size()) return at;
-      // |R / S| < 2^60 2^130 e^-400 < 2^-380; from D to the next midpoint, or from 0 to one, it is 2^-150 or more.
+      // |R / S| < 2^60 2^130 2^53 e^-400 < 2^-330; from D to the next midpoint, or from 0 to one, it is 2^-150 or more.
       if ((at.where.tie || d == 0) && far_below(first)) {
         const mpq_class step = power_of_two(-151);
         return beside_result(is_negative(rests, first) ? mpq_class(d - step) : mpq_class(d + step), d)(t);
@@ -118,7 +123,7 @@ class attention_row {
           n = n + interval(p, sums[g], unit) * weights(p, 0)[g];
           s = s + count(p, g) * weights(p, 0)[g];
         }
-        return n / s;
+        return n / s / interval(p, share);
       })(t);
     };
   }
@@ -177,11 +182,14 @@ std::vector<array> attention(const std::vector<array>& in, const attributes& att
       std::vector<std::optional<extended>> scores;
       for (std::int64_t j = 0; j < c.keys; ++j) scores.push_back(score_of(c, row, j, q, k[index(j)]));
       const attention_row of_query(scores);
+      std::vector<bool> kept;
+      for (std::int64_t j = 0; j < c.keys; ++j) kept.push_back(c.is_kept(row, j));
+      const mpq_class share = c.kept_share();
       put(lse, at_lse, row, of_query.lse());
       for (std::int64_t e = 0; e < c.columns; ++e) {
         std::vector<std::uint64_t> column;
         for (std::int64_t j = 0; j < c.keys; ++j) column.push_back(c.v.get(index((first_key + j) * c.columns + e)));
-        put(out, at_out, row * c.columns + e, of_query.column(c.v.type, column));
+        put(out, at_out, row * c.columns + e, of_query.column(c.v.type, column, kept, share));
       }
     }
   }

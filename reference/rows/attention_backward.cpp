@@ -6,6 +6,7 @@
 // How near to a midpoint, or 0, it can be: all that has no lower bound is e^b. Where 0 is the greatest b, A_0 may be one, and where the
 // next b is far below, the sign of the rest says on which side of A_0 the result lies: found in multiples of e^b of that b. Else
 // some thousand bits decide. Where the greatest b is far from 0, the sign is all there is to find: the result overflows or underflows.
+// With dropout T is g v / (1 - p) - g y, or -g y: it is (1 - p) times all of this that is computed with, and divided at last.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -21,8 +22,8 @@ namespace {
 /// Sums over a line of pairs: of a query with its keys, or of a key with its queries. Pairs of equal b are a group.
 class line_of_pairs {
  public:
-  /// The exponents b of all pairs.
-  explicit line_of_pairs(const std::vector<extended>& exponents) {
+  /// The exponents b of all pairs; sums are divided by `share`.
+  line_of_pairs(const std::vector<extended>& exponents, mpq_class share) : share_(std::move(share)) {
     std::map<mpq_class, std::vector<std::size_t>, std::greater<>> by_exponent;
     for (std::size_t n = 0; n < exponents.size(); ++n) {
       const extended& b = exponents[n];
@@ -82,24 +83,26 @@ class line_of_pairs {
   rounded rounded_sum(dtype t, const addend_list& a) const {
     if (a.empty()) return zero_result(false)(t);
     const mpq_class& top = exponent_of(a[0]);
-    if (top == 0 && a.size() == 1) return exact_result(finite_value(a[0].factor))(t);
+    const mpq_class first = finite_value(a[0].factor) / share_;
+    if (top == 0 && a.size() == 1) return exact_result(first)(t);
     if (top == 0) {
-      if (const std::optional<mpq_class> nearby = stand_in(a))
-        return beside_result(*nearby, finite_value(a[0].factor))(t);
+      if (const std::optional<mpq_class> nearby = stand_in(a)) return beside_result(*nearby, first)(t);
     }
     // Factors are numbers between 2^-1000 and 2^1000, the sum in multiples of e^top is at least 2^-2^19: see is_negative.
     if (abs(top) > 1 << 20) {
       const mpq_class magnitude = power_of_two(top > 0 ? 1000 : -1000);
       return exact_result(is_negative(a, 0) ? mpq_class(-magnitude) : magnitude)(t);
     }
-    return decided_result([&](mpfr_prec_t p) { return exp(interval(p, top)) * in_multiples(p, a, 0); })(t);
+    return decided_result(
+        [&](mpfr_prec_t p) { return exp(interval(p, top)) * in_multiples(p, a, 0) / interval(p, share_); })(t);
   }
 
   /// Of A_0 and others that are so far below that no midpoint, and not 0, is between A_0 and the sum: a number on the sum's side of A_0.
   std::optional<mpq_class> stand_in(const addend_list& a) const {
     const mpq_class c = finite_value(a[0].factor);
-    // c and all midpoints are multiples of 2^-places; the others are below 2^size e^b < 2^(size + b) in all.
-    const auto places = static_cast<long>(std::max<std::size_t>(mpz_sizeinbase(c.get_den_mpz_t(), 2), 150));
+    // c and all midpoints times the share are multiples of 2^-places; the others are below 2^size e^b < 2^(size + b) in all.
+    const auto places = static_cast<long>(std::max<std::size_t>(mpz_sizeinbase(c.get_den_mpz_t(), 2), 150) +
+                                          mpz_sizeinbase(share_.get_den_mpz_t(), 2));
     long size = -(1L << 20);
     for (std::size_t n = 1; n < a.size(); ++n) {
       const auto bits = static_cast<long>(mpz_sizeinbase(a[n].factor.significand(), 2));
@@ -108,7 +111,7 @@ class line_of_pairs {
     size += 60;
     if (exponent_of(a[1]) > -size - places - 2) return std::nullopt;
     const mpq_class step = power_of_two(-places - 1);
-    return is_negative(a, 1) ? mpq_class(c - step) : mpq_class(c + step);
+    return (is_negative(a, 1) ? mpq_class(c - step) : mpq_class(c + step)) / share_;
   }
 
   /// The sign of the addends from the first on, once their sum is known to be 2^-2^19 e^b or more, b of the first.
@@ -141,6 +144,7 @@ class line_of_pairs {
     return all;
   }
 
+  mpq_class share_;
   bool any_nan_ = false;
   std::vector<std::size_t> weightless_, endless_;  ///< pairs with e^-inf and e^inf
   std::vector<group> groups_;                      ///< of finite exponents, the greatest first
@@ -166,7 +170,8 @@ struct attention_backward_call : attention_call {
 /// A query and a key that is present beside it.
 struct present_pair {
   extended exponent;  ///< a - lse
-  extended t;
+  extended t;         ///< times the share that is kept
+  bool kept;
 };
 
 /// A head of k and v, and the queries of all heads of q that go with it, which are rows one after the other.
@@ -207,8 +212,14 @@ class slice_of_attention {
       queries.push_back(&q_[row]);
       gradients.push_back(&g_[row]);
     }
-    const line_of_pairs line = line_with(pairs);
-    return {sums(line, pairs, queries, c_.inner), sums(line, {}, gradients, c_.columns)};
+    std::vector<const present_pair*> kept;
+    std::vector<const std::vector<extended>*> of_kept;
+    for (std::size_t n = 0; n < pairs.size(); ++n) {
+      if (!pairs[n]->kept) continue;
+      kept.push_back(pairs[n]);
+      of_kept.push_back(gradients[n]);
+    }
+    return {sums(line_with(pairs), pairs, queries, c_.inner), sums(line_with(kept), {}, of_kept, c_.columns)};
   }
 
  private:
@@ -218,21 +229,26 @@ class slice_of_attention {
     const extended lse(f32, c_.lse.get(index(row)));
     extended g_y;
     for (std::size_t e = 0; e < y.size(); ++e) g_y = g_y + g[e] * y[e];
+    if (c_.dropout != 0) g_y = share() * g_y;
     std::vector<std::optional<present_pair>> pairs(k_.size());
     for (std::size_t j = 0; j < k_.size(); ++j) {
       const std::optional<extended> score = score_of(c_, row, static_cast<std::int64_t>(j), q, k_[j]);
       if (!score) continue;
+      const bool kept = c_.is_kept(row, static_cast<std::int64_t>(j));
       extended g_v;
-      for (std::size_t e = 0; e < y.size(); ++e) g_v = g_v + g[e] * v_[j][e];
-      pairs[j] = present_pair{*score - lse, g_v - g_y};
+      for (std::size_t e = 0; kept && e < y.size(); ++e) g_v = g_v + g[e] * v_[j][e];
+      pairs[j] = present_pair{*score - lse, g_v - g_y, kept};
     }
     return pairs;
   }
 
-  static line_of_pairs line_with(const std::vector<const present_pair*>& pairs) {
+  /// 1 - p.
+  extended share() const { return extended(1) - extended(dtype::f64, std::bit_cast<std::uint64_t>(c_.dropout)); }
+
+  line_of_pairs line_with(const std::vector<const present_pair*>& pairs) const {
     std::vector<extended> exponents;
     for (const present_pair* p : pairs) exponents.push_back(p->exponent);
-    return line_of_pairs(exponents);
+    return {exponents, c_.kept_share()};
   }
 
   /// scale times the sums of e^b T times a number; without pairs the sums of e^b times it.

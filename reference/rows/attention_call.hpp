@@ -13,6 +13,7 @@
 #include "reference/elementwise/elementwise.hpp"
 #include "reference/layout.hpp"
 #include "reference/numbers/real.hpp"
+#include "reference/random/philox.hpp"
 
 namespace repdl::reference {
 
@@ -32,6 +33,8 @@ struct attention_call {
   extended scale;
   std::int64_t offset = 0, left = -1, right = -1;  ///< off, the window
   bool causal = false;
+  double dropout = 0;  ///< p
+  std::uint64_t seed = 0, stream = 0;
 
   /// q, k and v begin at one operand, mask and slopes, absent or left out, at another.
   attention_call(const std::vector<array>& in, const attributes& attrs, std::size_t first = 0, std::size_t optional = 3)
@@ -73,6 +76,18 @@ struct attention_call {
     if (attribute_or(attrs, "bottom_right", false)) offset = keys - queries;
     left = attribute_or<std::int64_t>(attrs, "left", -1);
     right = attribute_or<std::int64_t>(attrs, "right", -1);
+    dropout = attribute_or(attrs, "dropout", 0.0);
+    seed = static_cast<std::uint64_t>(attribute_or<std::int64_t>(attrs, "seed", 0));
+    stream = static_cast<std::uint64_t>(attribute_or<std::int64_t>(attrs, "stream", 0));
+  }
+
+  /// 1 - p.
+  mpq_class kept_share() const { return 1 - mpq_class(dropout); }
+  /// Whether the weight of key j is not dropped. row: of query i in all heads.
+  bool is_kept(std::int64_t row, std::int64_t j) const {
+    const auto n = static_cast<std::uint64_t>(row * keys + j);
+    const mpq_class w(static_cast<unsigned long>(philox(seed, stream, n / 4).w[n % 4]));
+    return w >= mpq_class(dropout) * power_of_two(32);
   }
 
   /// RN(1 / sqrt(D)) in binary64; 1 for D = 0.

@@ -778,6 +778,10 @@ class maker {
     if (w_.flip()) add("bottom_right", w_.flip());
     if (one_in(4)) add("left", from_to(-1, keys));
     if (one_in(4)) add("right", from_to(-1, keys));
+    if (one_in(3)) {
+      add("dropout", any_of({0.5, 0.1, 0.25, 0x1p-32, 0.9, 1 - 0x1p-53}));
+      add("seed", from_to(-5, 5));
+    }
     work_ = (&f_ == &op_ ? 4 : 12) * count_of(batch) * heads * queries * keys * (size + values);
   }
   void draws() {

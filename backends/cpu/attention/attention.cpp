@@ -67,6 +67,8 @@ class rest_of_queries final : public attention_rest {
     q.scale = p_.scale;
     q.has_slope = p_.slopes != nullptr;
     q.slope = q.has_slope ? static_cast<double>(p_.slopes[head * p_.slope_step]) : 0.0;
+    q.draws = num::draws_of(p_);
+    q.first_pair = ((batch * p_.heads + head) * p_.queries + i) * p_.keys;
     out_ = static_cast<T*>(p_.out) + at.offset(4) + head * p_.out_at.head + i * p_.out_at.row;
     if (p_.lse != nullptr) lse_ = p_.lse + at.offset(5) + head * p_.lse_at.head + i * p_.lse_at.row;
     exact_.has_groups = false;
@@ -105,7 +107,7 @@ class rest_of_queries final : public attention_rest {
     num::special_terms special;
     for (int64_t j = query_.first; j < query_.last; ++j) {
       const auto v = static_cast<double>(query_.value(j, e));
-      if (num::is_finite(v)) continue;
+      if (num::is_finite(v) || !query_.is_kept(j)) continue;
       if (keys_[j - query_.first].has_weight()) {
         special.add(v);
       } else if (has_vanishing_ && query_.is_present(j)) {
@@ -117,13 +119,13 @@ class rest_of_queries final : public attention_rest {
     if (launch_.first_tier <= tier::double_double) {
       num::wide_sum<double> sum;
       for (int64_t n = 0; n < query_.last - query_.first; ++n) {
-        if (!keys_[n].has_weight()) continue;
+        if (!keys_[n].has_weight() || !query_.is_kept(query_.first + n)) continue;
         num::wide<double> term = keys_[n].weight;
         num::multiply_by_value(term, static_cast<double>(query_.value(query_.first + n, e)));
         sum.add(term.value, term.error);
       }
       num::wide<double> result = sum.total(query_.last - query_.first);
-      num::divide_by(result, weights_);
+      num::to_result(result, weights_, query_.draws);
       const auto c = num::round_number<T>(result);
       if (c.decided) return put(out, c.value, tier::double_double);
       if (result.error < 0x1p900) {

@@ -49,6 +49,7 @@ class rest_of_gradients final : public gradient_rest {
       of.mask = static_cast<const std::byte*>(p_.mask) + in.offset(5) * bytes;
     }
     of.lse += in.offset(6);
+    of.first_pair = batch * p_.heads * p_.queries * p_.keys;
     row_.is_key = is_key;
     row_.head = head;
     row_.at = at;
@@ -80,7 +81,7 @@ class rest_of_gradients final : public gradient_rest {
         sum.add(part.value, part.error);
       }
       num::wide<double> r = sum.total(row_.columns());
-      if (row_.has_factor(e)) num::scale_result(r, p_.scale);
+      num::to_result(r, row_, e);
       const auto c = num::round_number<T>(r);
       if (c.decided) return put(e, c.value, tier::double_double);
     }

@@ -13,6 +13,8 @@
 // c = terms of a block + blocks + 8: additions, the factor scale and what certify wants. That of w_c g_c likewise, delta_c = w_c eps_c, or 2^-860.
 // (1 + 2^-20) of it has room for the errors of bounds and norms and for products of errors. Nothing is decided by a bound below 2^-900, whose numbers
 // may have underflowed, but where all t_c or x_c are 0, and so is the result; and squares below 2^-900 are none.
+//
+// With dropout D is (1 - p) g y, g_c v_c and w_c g_c are 0 where c is dropped, and results have the factor 1 / (1 - p), within 3 u: 4 u more in c.
 #include <algorithm>
 #include <cmath>
 
@@ -95,6 +97,7 @@ class gradient_block {
         b_(b),
         at_(plan),
         memory_(memory),
+        draws_(num::draws_of(plan)),
         group_(plan.heads / plan.key_heads),
         size_{plan.size, plan.value_size},
         width_{padded(plan.size), padded(plan.value_size)},
@@ -140,7 +143,8 @@ class gradient_block {
     // What is left: in double-doubles, a few rows at a time, and then one by one.
     int left[attention_rows], count = 0, done = 0;
     for (int r = 0; r < b_.count; ++r) {
-      if (decide(r, static_cast<double>(block_columns + blocks + 8) * u, first <= tier::binary64, counted) != 0)
+      if (decide(r, static_cast<double>(block_columns + blocks + (draws_.any() ? 12 : 8)) * u, first <= tier::binary64,
+                 counted) != 0)
         left[count++] = r;
     }
     while (first <= tier::double_double && done < count) {
@@ -203,9 +207,9 @@ class gradient_block {
     num::tracked_sum<double> sum;
     for (int64_t e = 0; e < p.value_size; ++e)
       sum.add(num::widen(g[e * p.g_at.element]) * num::widen(y[e * p.y_at.element]));
-    const num::dd total = sum.total();
-    const double error = sum.bound(p.value_size) * (1 + 0x1p-10);
-    return {total.hi, total.lo, error, (u * num::magnitude_of(total.hi) + error) * (1 + 0x1p-10)};
+    num::wide<double> d{sum.total(), sum.bound(p.value_size) * (1 + 0x1p-10)};
+    if (draws_.any()) num::multiply_by(d, draws_.wide_kept());
+    return {d.value.hi, d.value.lo, d.error, (u * num::magnitude_of(d.value.hi) + d.error) * (1 + 0x1p-10)};
   }
   void load_row(int r) {
     double *const a = part(at_.rows[0]) + r * size_[0], *const b = part(at_.rows[1]) + r * size_[1];
@@ -286,6 +290,12 @@ class gradient_block {
     return static_cast<double>(key_at(s, c) - query_at(s, c) - p.offset);
   }
 
+  // Of the pairs that columns from c on make with a row.
+  void find_kept_columns(const row_state& s, int64_t head, int64_t c, double* kept) const {
+    const int64_t of_head = (b_.batch * p.heads + head) * p.queries;
+    find_kept(draws_, (of_head + query_at(s, c)) * p.keys + key_at(s, c), IsKey ? p.keys : 1, kept);
+  }
+
   // Scores, products[0], become weights, and sums of products, products[1], weights times factors.
   void weigh(int r, int64_t of_columns, int64_t c, int n) {
     row_state& s = state_[r];
@@ -311,6 +321,8 @@ class gradient_block {
         extra[i] = 4 * u * (num::magnitude_of(along) + num::magnitude_of(added));
       }
     }
+    double kept[block_columns];
+    if (draws_.any()) find_kept_columns(s, head, c, kept);
     const double* const d = part(at_.d);
     const double* const d_bound = part(at_.d_bound);
     const f64v of_score = broadcast<f64v>((chunk_height(p.size) + 3) * u * num::magnitude_of(p.scale) * s.norms[0]),
@@ -329,6 +341,7 @@ class gradient_block {
       } else {
         b -= broadcast<f64v>(s.lse);
       }
+      if (draws_.any()) x = load<f64v>(kept + i) == 0.0 ? zero : x;
       x -= of_d;
       const f64v size_of_b = num::magnitude_of(b), size_of_x = num::magnitude_of(x);
       const f64v both = norm * load<f64v>(part(at_.norms[1]) + i);
@@ -356,7 +369,7 @@ class gradient_block {
         weight_errors += of_weight * of_weight;
         weight_squares += w * w;
       }
-      store(a + i, w);
+      store(a + i, draws_.any() ? w * load<f64v>(kept + i) : w);
       store(t + i, product);
     }
     s.factors.add(factor_error, factor_size, factor_errors, factor_squares);
@@ -372,8 +385,9 @@ class gradient_block {
   int64_t decide(int r, double count, bool by_first, tally& counted) {
     const row_state& s = state_[r];
     const bool decides = by_first && !s.is_odd;
-    int64_t left = decide_sums(r, 0, s.factors, s.has_factors, count, p.scale, decides);
-    if (IsKey) left += decide_sums(r, 1, s.weights, s.has_weights, count, 1.0, decides);
+    const double rate = draws_.rate();
+    int64_t left = decide_sums(r, 0, s.factors, s.has_factors, count, p.scale * rate, decides);
+    if (IsKey) left += decide_sums(r, 1, s.weights, s.has_weights, count, rate, decides);
     counted.add(tier::binary64, results_ - left);
     return left;
   }
@@ -454,6 +468,9 @@ class gradient_block {
               last = static_cast<int>(std::clamp<int64_t>(s.last - c, 0, n));
     if (first >= last) return;
     const int64_t head = IsKey ? of_columns : s.head;
+    double kept[block_columns];
+    std::fill_n(kept, block_columns, 1.0);
+    if (draws_.any()) find_kept_columns(s, head, c, kept);
     for (int i = first / lanes64 * lanes64; i < last; i += lanes64) {
       wide_v bias{};
       i64v is_absent{};
@@ -467,28 +484,30 @@ class gradient_block {
         bias.error[l] = one.error;
       }
       const wide_v weight = wide_weight(w.row, i, bias);
-      wide_v factor = wide_factor(w.row, i);
+      const i64v is_dropped = load<f64v>(kept + i) == 0.0;
+      wide_v factor = wide_factor(w.row, i, is_dropped);
       const auto zero = (factor.value.hi == 0.0) & (factor.error == 0.0);
       factor = product(weight, factor);
       allow_underflow(factor, zero);
-      add_terms(w.sums, open(w.row), weight, factor, zero, is_absent, i);
+      add_terms(w.sums, open(w.row), weight, factor, zero, is_absent, is_absent | is_dropped, i);
     }
   }
   // Of each result the terms of columns i and next.
   template <class Mask>
   void add_terms(num::wide_sum<f64v>* sums, const std::uint8_t* is_open, const wide_v& weight, const wide_v& factor,
-                 const Mask& zero, const i64v& is_absent, int i) {
+                 const Mask& zero, const i64v& no_factor, const i64v& no_weight, int i) {
     const f64v none{};
     for (int64_t e = 0; e < results_; ++e) {
       if (is_open[e] == 0) continue;
       const bool is_first = e < p.size;
       const float* const from = is_first ? numbers(at_.columns[0]) + e * block_columns + i
                                          : numbers(at_.columns[1]) + (e - p.size) * block_columns + i;
-      const f64v x = is_absent ? none : widen(load<f32h>(from));
+      const i64v is_none = is_first ? no_factor : no_weight;
+      const f64v x = is_none ? none : widen(load<f32h>(from));
       wide_v term = product(is_first ? factor : weight, {{x, none}, none});
       allow_underflow(term, (is_first ? zero : i64v{}) | (x == 0.0));
       for (int l = 0; l < lanes64; ++l) {
-        if (is_absent[l] == 0) continue;
+        if (is_none[l] == 0) continue;
         term.value.hi[l] = term.value.lo[l] = term.error[l] = 0;
       }
       sums[e].add(term.value, term.error);
@@ -524,15 +543,16 @@ class gradient_block {
                      : unknown};
   }
   // T_c: attention_pair::factor.
-  wide_v wide_factor(int r, int i) const {
+  wide_v wide_factor(int r, int i, const i64v& is_dropped) const {
     const row_state& s = state_[r];
     num::tracked_sum<f64v> products;
     const double* const b = part(at_.rows[1]) + r * p.value_size;
     const T* const y = IsKey ? nullptr : given(s.head, s.at);
-    auto differs = i64v{};
+    const f64v zero{};
+    auto differs = draws_.any() ? ~i64v{} : i64v{};
     for (int64_t e = 0; e < p.value_size; ++e) {
       const f64v x = broadcast<f64v>(b[e]), c = widen(load<f32h>(numbers(at_.columns[1]) + e * block_columns + i));
-      products.add(x * c);
+      products.add(is_dropped ? zero : x * c);
       if constexpr (IsKey) {
         differs |= x != widen(load<f32h>(numbers(at_.y) + e * block_columns + i));
       } else {
@@ -545,7 +565,6 @@ class gradient_block {
     }
     const wide_v t =
         num::add(wide_v{products.total(), static_cast<double>(2 * p.value_size + 4) * u * products.error}, d);
-    const f64v zero{};
     return {{differs ? t.value.hi : zero, differs ? t.value.lo : zero}, differs ? t.error : zero};
   }
   void finish_wide(const wide_row& w, int64_t columns, tally& counted) {
@@ -558,6 +577,7 @@ class gradient_block {
       for (int l = 1; l < lanes64; ++l) all.merge(num::lane(w.sums[e], l));
       num::wide<double> x = all.total(columns);
       if (i == 0) num::scale_result(x, p.scale);
+      if (draws_.any()) num::divide_by(x, draws_.wide_kept());
       const auto c = num::round_number<T>(x);
       if (!c.decided) continue;
       result(w.row, i, at) = c.value;
@@ -570,6 +590,7 @@ class gradient_block {
   const attention_block b_;
   const layout at_;
   double* const memory_;
+  const num::attention_draws draws_;
   const int64_t group_, size_[2], width_[2], results_;
   const T *q_, *k_, *v_, *g_, *y_;
   const float* lse_;

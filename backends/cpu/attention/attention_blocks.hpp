@@ -6,6 +6,8 @@
 
 #include "backends/cpu/attention/attention.hpp"
 #include "backends/cpu/core/simd.hpp"
+#include "backends/cpu/random/philox_lanes.hpp"
+#include "librepdl/ops/attention/attention.hpp"
 
 namespace repdl::cpu::REPDL_ISA {
 
@@ -30,6 +32,34 @@ struct workspace_parts {
     return begin;
   }
 };
+
+// kept[i] = 1 where pair first + i step is not dropped, else 0. Of pairs side by side four have their words in one block of the generator.
+inline void find_kept(const num::attention_draws& draws, std::int64_t first, std::int64_t step, double* kept) {
+  constexpr int side_by_side = block_columns / 4 + 1;
+  std::uint32_t words[block_columns][4];
+  const auto start = static_cast<std::uint64_t>(first), along = static_cast<std::uint64_t>(step);
+  const auto block_of = [&](int b) {
+    const auto n = static_cast<std::uint64_t>(b);
+    return step == 1 ? (start >> 2) + n : (start + n * along) >> 2;
+  };
+  for (int b = 0; b < (step == 1 ? side_by_side : block_columns); b += lanes64) {
+    u64v index{};
+    for (int l = 0; l < lanes64; ++l) index[l] = block_of(b + l);
+    philox_state s{index, index >> 32, broadcast<u64v>(draws.stream), broadcast<u64v>(draws.stream >> 32)};
+    auto k0 = static_cast<std::uint32_t>(draws.seed), k1 = static_cast<std::uint32_t>(draws.seed >> 32);
+    for (int round = 0; round < 10; ++round, k0 += 0x9e3779b9, k1 += 0xbb67ae85) s.round(k0, k1);
+    for (int l = 0; l < lanes64; ++l) {
+      const std::uint64_t of_lane[] = {s.c0[l], s.c1[l], s.c2[l], s.c3[l]};
+      for (int w = 0; w < 4; ++w) words[b + l][w] = static_cast<std::uint32_t>(of_lane[w]);
+    }
+  }
+  for (int i = 0; i < block_columns; ++i) {
+    const std::uint64_t n = start + static_cast<std::uint64_t>(i) * along;
+    const std::uint32_t w =
+        words[step == 1 ? static_cast<std::size_t>((n >> 2) - (start >> 2)) : static_cast<std::size_t>(i)][n & 3];
+    kept[i] = w >= draws.threshold ? 1.0 : 0.0;
+  }
+}
 
 // The products of padded_rows(count) rows [.][size] and columns [size][block_columns]: a few terms at a time, in order. Roundings on a
 // term's way: chunk_height.

@@ -15,7 +15,8 @@
 //   o_e:  min(V_e (error + l c u), N_e (sqrt errors + sqrt squares c u)),   l:  error + l c u,
 // and o_e / l within what o_e is within, divided by l, and |o_e / l| (error / l + c u);
 // c = terms of a block + blocks + 8: additions (of l: a block's by lane, its lanes, and blocks), a product, a quotient, and what certify wants. (1 + 2^-20) of it has room for the errors of bounds
-// and norms and for products of errors; what is left out is below V_e 2^-800.
+// and norms and for products of errors; what is left out is below V_e 2^-800. With dropout o_e is the sum over the keys that are kept, and a result o_e / l
+// times 1 / (1 - p), within 3 u: 4 u more in c.
 #include <algorithm>
 #include <cmath>
 
@@ -69,7 +70,13 @@ template <class T>
 class block_of_queries {
  public:
   block_of_queries(const plan::attention_plan& plan, const attention_block& b, double* memory)
-      : p(plan), b_(b), at_(plan), memory_(memory), width_(padded(plan.value_size)) {
+      : p(plan),
+        b_(b),
+        at_(plan),
+        memory_(memory),
+        width_(padded(plan.value_size)),
+        draws_(num::draws_of(plan)),
+        rate_(draws_.rate()) {
     const walk<6> batch(
         p.batch_rank, p.batch_shape,
         {&p.q_at.batch, &p.k_at.batch, &p.v_at.batch, &p.mask_at.batch, &p.out_at.batch, &p.lse_at.batch}, b.batch);
@@ -99,7 +106,8 @@ class block_of_queries {
     // What is left: in double-doubles, a few queries at a time, and then one by one.
     int left[attention_rows], count = 0, done = 0;
     for (int r = 0; r < b_.count; ++r) {
-      if (decide(r, static_cast<double>(key_block + blocks + 8) * u, first <= tier::binary64, counted) != 0)
+      if (decide(r, static_cast<double>(key_block + blocks + (draws_.any() ? 12 : 8)) * u, first <= tier::binary64,
+                 counted) != 0)
         left[count++] = r;
     }
     while (first <= tier::double_double && done < count) {
@@ -195,6 +203,8 @@ class block_of_queries {
       return;
     }
     if (top > s.top + step) move(r, top);
+    double kept[key_block];
+    if (draws_.any()) find_kept(draws_, pair_of(s, j), 1, kept);
     const f64v norm = broadcast<f64v>((chunk_height(p.size) + 3) * u * num::magnitude_of(p.scale) * s.norm);
     const f64v from = broadcast<f64v>(s.top), zero{};
     f64v sum{}, error{}, squares{}, errors{};
@@ -208,7 +218,7 @@ class block_of_queries {
       error += part;
       squares += w * w;
       errors += part * part;
-      store(a + i, w);
+      store(a + i, draws_.any() ? w * load<f64v>(kept + i) : w);
     }
     double of_block = 0;  // the sums of blocks are what is added up, not those of lanes: c counts blocks
     for (int l = 0; l < lanes64; ++l) {
@@ -218,6 +228,10 @@ class block_of_queries {
       s.errors += errors[l];
     }
     s.sum += of_block;
+  }
+  // The number of a query's pair with key j.
+  int64_t pair_of(const query_state& s, int64_t j) const {
+    return ((b_.batch * p.heads + s.head) * p.queries + s.query) * p.keys + j;
   }
   // Of the keys [first, last): -inf where they are absent. How many are present.
   int add_mask(const query_state& s, int64_t j, int first, int last, double* a, double* extra) const {
@@ -286,8 +300,8 @@ class block_of_queries {
     const double* const o = sums() + r * width_;
     int64_t left = 0;
     for (int64_t first = 0; first < p.value_size; first += lanes64) {
-      const f64v x = load<f64v>(o + first) / s.sum + 0.0, v = load<f64v>(most() + first);
-      const f64v by_most = v * relative, by_all = square_root(load<f64v>(value_squares() + first)) * by_norm;
+      const f64v x = load<f64v>(o + first) / s.sum * rate_ + 0.0, v = load<f64v>(most() + first) * rate_;
+      const f64v by_most = v * relative, by_all = square_root(load<f64v>(value_squares() + first)) * (by_norm * rate_);
       const f64v f = (by_all < by_most ? by_all : by_most) + num::magnitude_of(x) * relative + v * 0x1p-800;
       const u32h low = rounded_bits<T>(x - f), high = rounded_bits<T>(x + f);
       const auto differs = (low != high) | __builtin_convertvector(!(f < 0x1p900), i32h);
@@ -354,6 +368,8 @@ class block_of_queries {
       if (!is_absent[i] && has_bias) is_absent[i] = add_wide_mask(s, j + i, bias[i]);
     }
     wide_weights weights;
+    double kept[key_block];
+    if (draws_.any()) find_kept(draws_, pair_of(s, j), 1, kept);
     const double* const query = q() + w.row * p.size;
     for (int i = 0; i < key_block; i += lanes64) {
       num::tracked_sum<f64v> products;
@@ -382,6 +398,12 @@ class block_of_queries {
         if (is_absent[i + l]) hi[l] = lo[l] = error[l] = 0;
       }
       w.sum = num::add_positive(w.sum, num::wide<f64v>{{hi, lo}, error});
+      if (draws_.any()) {
+        const f64v keep = load<f64v>(kept + i);
+        hi *= keep;
+        lo *= keep;
+        error = keep == 0.0 ? zero : error;
+      }
       store(weights.hi + i, hi);
       store(weights.lo + i, lo);
       store(weights.error + i, error);
@@ -423,7 +445,7 @@ class block_of_queries {
       num::wide_sum<double> all = num::lane(w.results[e], 0);
       for (int l = 1; l < lanes64; ++l) all.merge(num::lane(w.results[e], l));
       num::wide<double> x = all.total(keys + key_block);
-      num::divide_by(x, sum);
+      num::to_result(x, sum, draws_);
       if (const auto c = num::round_number<T>(x); c.decided) close(w.row, e, out(w.row, e), c.value, counted);
     }
     if (is_open[p.value_size] != 0) {
@@ -458,6 +480,8 @@ class block_of_queries {
   const layout at_;
   double* const memory_;
   const int64_t width_;
+  const num::attention_draws draws_;
+  const double rate_;  // 1 / (1 - p)
   int64_t base_[6];
   query_state state_[attention_rows];
 };

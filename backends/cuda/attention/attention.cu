@@ -130,10 +130,11 @@ __global__ void __launch_bounds__(threads)
         const double w = is_gone ? 0.0 : num::fast_exp(d);
         sum += w;
         error += is_gone ? 0.0 : w * (s.error + (6 + num::magnitude_of(d)) * u);
+        const double kept = query.is_kept(j + lane) ? w : 0.0;
         double part[most_columns] = {};
         const int count = static_cast<int>(query.last - j < 32 ? query.last - j : 32);
         for (int i = 0; i < count; ++i) {
-          const double weight = __shfl_sync(full_warp, w, i);
+          const double weight = __shfl_sync(full_warp, kept, i);
 #pragma unroll
           for (int c = 0; c < most_columns; ++c) {
             const std::int64_t e = column + 32 * c + lane;
@@ -150,14 +151,16 @@ __global__ void __launch_bounds__(threads)
       error = over_warp(error);
       const bool decides = by_first && !is_odd;
       const double relative =
-          decides ? (error / sum + static_cast<double>(32 + blocks + 13) * u) * (1 + 0x1p-20) : num::infinity;
+          decides ? (error / sum + static_cast<double>(32 + blocks + 13 + (g.draws.any() ? 4 : 0)) * u) * (1 + 0x1p-20)
+                  : num::infinity;
+      const double rate = g.draws.rate();
 #pragma unroll
       for (int c = 0; c < most_columns; ++c) {
         const std::int64_t e = column + 32 * c + lane;
         bool is_open = false;
         if (e < g.value_size) {
-          const double x = sums[c] / sum;
-          const double f = (most[c] + num::magnitude_of(x)) * relative + most[c] * 0x1p-800;
+          const double x = sums[c] / sum * rate, v = most[c] * rate;
+          const double f = (v + num::magnitude_of(x)) * relative + v * 0x1p-800;
           const num::decided_value<T> r = num::certify<T>(x, f);
           is_open = has_keys && !(r.decided && f < 0x1p900);
           at.out[e * g.out_at.element] = has_keys ? r.value : num::from_bits<T>(num::storage_of<T>{0});
@@ -328,6 +331,7 @@ __global__ void __launch_bounds__(threads)
             num::wide_sum<double> sum;
             num::special_terms terms;
             for (std::int64_t i = lane; i < length; i += 32) {
+              if (!query.is_kept(query.first + i)) continue;
               const double v = static_cast<double>(query.value(query.first + i, e));
               if (num::is_finite(v)) {
                 if (!keys[i].has_weight()) continue;
@@ -344,7 +348,7 @@ __global__ void __launch_bounds__(threads)
             terms.positive = __any_sync(full_warp, terms.positive);
             terms.negative = __any_sync(full_warp, terms.negative);
             num::wide<double> result = over_warp(sum).total(length + 32);
-            num::divide_by(result, weights);
+            num::to_result(result, weights, query.draws);
             const num::decided_value<T> rounded = num::round_number<T>(result);
             if (terms.any()) {
               r.value = terms.template value<T>();
@@ -431,6 +435,7 @@ class attention_work final : public planned {
     g.after = p.after;
     g.scale = p.scale;
     g.is_added = p.is_added;
+    g.draws = num::draws_of(p);
     // Keys of a block of the second kernel are in memory: as many blocks as 256 MiB hold.
     constexpr std::int64_t most = std::int64_t{256} << 20;
     const std::int64_t of_block = std::max<std::int64_t>(p.keys, 1) * static_cast<std::int64_t>(sizeof(num::late_key));

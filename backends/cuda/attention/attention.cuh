@@ -26,6 +26,7 @@ struct attention_geometry {
   std::int64_t slope_step, offset, before, after;
   double scale;
   bool is_added;
+  num::attention_draws draws;
 };
 
 // One query, and where its results go.
@@ -61,6 +62,8 @@ struct query_at {
     query.scale = g.scale;
     query.has_slope = g.slopes != nullptr;
     query.slope = query.has_slope ? static_cast<double>(g.slopes[h * g.slope_step]) : 0.0;
+    query.draws = g.draws;
+    query.first_pair = n * g.keys;
     out = static_cast<T*>(g.out) + at[4] + h * g.out_at.head + i * g.out_at.row;
     lse = g.lse == nullptr ? nullptr : g.lse + at[5] + h * g.lse_at.head + i * g.lse_at.row;
   }

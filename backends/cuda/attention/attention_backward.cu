@@ -57,6 +57,8 @@ struct row_at {
     of.before = g.of.before;
     of.after = g.of.after;
     of.scale = g.of.scale;
+    of.draws = g.of.draws;
+    of.first_pair = i / length / heads * g.heads * g.of.queries * g.of.keys;
     if (row.is_key) {
       first = g.grad_k + at[8] + row.head * g.grad_k_at.head + row.at * g.grad_k_at.row;
       second = g.grad_v + at[9] + row.head * g.grad_v_at.head + row.at * g.grad_v_at.row;
@@ -115,7 +117,7 @@ __device__ late_gradient<T> wide_gradient(const num::gradient_row<T>& row, const
   odd.negative = __any_sync(full_warp, odd.negative);
   if (odd.any()) return {num::odd_result(row, odd, e), tier::proved, true};
   num::wide<double> r = over_warp(sum).total(count + 32);
-  if (row.has_factor(e)) num::scale_result(r, row.of.scale);
+  num::to_result(r, row, e);
   const num::decided_value<T> c = num::round_number<T>(r);
   return {c.value, tier::double_double, by_double_double && c.decided};
 }

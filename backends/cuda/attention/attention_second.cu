@@ -133,6 +133,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
           num::dd w = exponential(score.hi, score.lo);
           if (j < m.first[r] || j >= m.last[r]) w = {0.0, 0.0};
           weights[x / 2].add(w.hi, w.lo);
+          if (g.draws.any() && !g.draws.keep(m.n[r] * g.keys + j)) continue;
 #pragma unroll
           for (int i = 0; i < most_open; ++i) {
             if (i >= most) break;
@@ -174,7 +175,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
         num::wide<double> x{num::two_sum(o.hi, o.lo), 0.0};
         const num::wide<double> all{num::two_sum(l.hi, l.lo), l.hi * relative * (1 + 0x1p-20)};
         x.error = static_cast<double>(c.most) * all.error;
-        num::divide_by(x, all);
+        num::to_result(x, all, g.draws);
         const num::decided_value<T> result = num::round_number<T>(x);
         if (result.decided && bound < most_score) {
           const std::int64_t head = n / g.queries % g.heads, query = n % g.queries;

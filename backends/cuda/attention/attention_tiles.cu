@@ -15,6 +15,7 @@
 // ln l: l = 2^k m, k ln2 + ln m within 4 u (|k| + 1).
 #include "backends/cuda/attention/attention_tiles.cuh"
 #include "backends/cuda/attention/packed_lines.cuh"
+#include "backends/cuda/attention/tile_draws.cuh"
 #include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "librepdl/ops/formats.hpp"
 
@@ -65,17 +66,18 @@ __global__ void __launch_bounds__(survey_threads)
 
 // What a query's results are certified with: `spread` is sqrt(sum w_j^2) / l, `relative` (error / l + c u) of the bounds above.
 struct query_sums {
-  double sum, spread, relative;
+  double sum, spread, relative, rate;
 
-  __device__ query_sums(double l, double squares, double bound, std::int64_t size, double additions, bool by_first)
-      : sum(l), spread(sqrt(squares) / l * (1 + 0x1p-20)) {
+  __device__ query_sums(double l, double squares, double bound, std::int64_t size, double additions, bool by_first,
+                        double of_kept = 1)
+      : sum(l), spread(sqrt(squares) / l * (1 + 0x1p-20)), rate(of_kept) {
     const double score = (height_of_product(size) + 1) * bound + 6 + bound;
-    relative = by_first ? (score + (64 + additions + 16)) * u * (1 + 0x1p-20) : num::infinity;
+    relative = by_first ? (score + (64 + additions + 20)) * u * (1 + 0x1p-20) : num::infinity;
   }
   template <class T>
   __device__ num::decided_value<T> result(double o, float greatest, float norm) const {
-    const double y = o / sum, most = static_cast<double>(greatest), all = static_cast<double>(norm) * spread;
-    const double f = ((all < most ? all : most) + num::magnitude_of(y)) * relative;
+    const double y = o / sum * rate, most = static_cast<double>(greatest), all = static_cast<double>(norm) * spread;
+    const double f = ((all < most ? all : most) * rate + num::magnitude_of(y)) * relative;
     const num::decided_value<T> r = num::certify<T>(y, f);
     return {r.value, r.decided && f < 0x1p900};
   }
@@ -106,7 +108,7 @@ struct tiling {
   };
 };
 
-template <class T, int Size>
+template <class T, int Size, bool Drops>
 __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blocks)
     attention_tiles(const __grid_constant__ attention_geometry g, std::int64_t blocks_of_head, std::int64_t chunks,
                     std::int64_t first_head, const double* packed, bool by_first, const float* statistics,
@@ -138,11 +140,13 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
   // A lane's two queries: rows g and g + 8 of its warp's tile.
   int first[2], last[2];
   double bound[2];
+  std::uint64_t pair[2];  // with key 0
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const std::int64_t r = tile + row + 8 * h;
     const bool is_there = r < g.group * g.queries;
     const std::int64_t head = key_head * g.group + (is_there ? r / g.queries : 0), i = is_there ? r % g.queries : 0;
+    pair[h] = static_cast<std::uint64_t>(((batch * g.heads + head) * g.queries + i) * g.keys);
     const auto within = [&](std::int64_t j) { return static_cast<int>(j < 0 ? 0 : j > g.keys ? g.keys : j); };
     first[h] = is_there ? within(i + g.offset - g.before) : 0;
     last[h] = is_there ? within(i + g.offset + g.after + 1) : 0;
@@ -214,6 +218,15 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
         squares[x / 2] = fma(e, e, squares[x / 2]);
       }
     }
+    if constexpr (Drops) {
+#pragma unroll
+      for (int eight = 0; eight < eights; ++eight) {
+        const auto j = static_cast<std::uint64_t>(j0 + 8 * eight);
+        const unsigned kept = kept_pairs<false>(g.draws, {pair[0] + j, pair[1] + j}, 1, g.keys % 4 == 0);
+#pragma unroll
+        for (int x = 0; x < 4; ++x) w[eight][x] = (kept >> x & 1) != 0 ? w[eight][x] : 0.0;
+      }
+    }
     add_lines(w, m.values[stage], o);
   }
 
@@ -228,7 +241,7 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
     const bool is_there = r<g.group * g.queries, has_keys = last[h]> first[h];
     const std::int64_t i = is_there ? r % g.queries : 0, head = key_head * g.group + (is_there ? r / g.queries : 0),
                        n = (batch * g.heads + head) * g.queries + i;
-    const query_sums sums(sum[h], squares[h], bound[h], g.size, tiles, by_first);
+    const query_sums sums(sum[h], squares[h], bound[h], g.size, tiles, by_first, Drops ? g.draws.rate() : 1.0);
     if (is_there && !is_left) {
       T* const out = static_cast<T*>(g.out) + at[4] + head * g.out_at.head + i * g.out_at.row;
 #pragma unroll
@@ -481,7 +494,7 @@ std::int64_t statistics_of_tiles(const plan::attention_plan& p) {
 std::int64_t parts_of_tiles(const plan::attention_plan& p, const properties& d) {
   const std::int64_t rows = p.heads / p.key_heads * p.queries, heads = p.batches * p.key_heads;
   constexpr std::int64_t least_keys = 512;  // of a part
-  if (rows > 16 || p.keys < 2 * least_keys || shared_limit(d) < (144 << 10)) return 0;
+  if (rows > 16 || p.threshold != 0 || p.keys < 2 * least_keys || shared_limit(d) < (144 << 10)) return 0;
   return std::clamp<std::int64_t>(d.multiprocessors / heads, 1, p.keys / least_keys);
 }
 std::int64_t sums_of_tiles(const plan::attention_plan& p, const properties& d) {
@@ -522,9 +535,12 @@ void enqueue_tiles(const attention_geometry& g, dtype type, bool by_first, std::
       for (std::int64_t first = 0; first < heads; first += at_once) {
         const std::int64_t count = std::min(at_once, heads - first);
         survey(first, count, packed, cut::steps);
-        launch_kernel<attention_tiles<T, Size>>(j, count * blocks, cut::threads, sizeof(typename cut::memory), g,
-                                                blocks, chunks, first, static_cast<const double*>(packed), by_first,
-                                                known, bits, open, j.counters);
+        const auto tiles = [&]<bool Drops>() {
+          launch_kernel<attention_tiles<T, Size, Drops>>(j, count * blocks, cut::threads, sizeof(typename cut::memory),
+                                                         g, blocks, chunks, first, static_cast<const double*>(packed),
+                                                         by_first, known, bits, open, j.counters);
+        };
+        g.draws.any() ? tiles.template operator()<true>() : tiles.template operator()<false>();
       }
     };
     std::max(g.size, g.value_size) <= 64 ? run.template operator()<64>() : run.template operator()<128>();

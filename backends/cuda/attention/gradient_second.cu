@@ -208,11 +208,19 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
           }
           const num::dd b =
               num::add(num::mul(num::two_sum(score[eight][x], score_rest[eight][x]), g.of.scale), num::dd{minus, 0.0});
-          num::dd w = exponential(b.hi, b.lo);
-          num::dd s = num::mul(w, num::add(num::two_sum(factor[eight][x], factor_rest[eight][x]), num::dd{-hi, -lo}));
+          num::dd w = exponential(b.hi, b.lo), of_row = num::two_sum(factor[eight][x], factor_rest[eight][x]);
+          bool is_kept = true;
+          if (g.of.draws.any()) {
+            const std::int64_t query = IsKey ? (first_head + n / of_head) * g.of.queries + j : m.n[r],
+                               key = IsKey ? place_of(m.n[r]) : j;
+            is_kept = g.of.draws.keep(query * g.of.keys + key);
+          }
+          if (!is_kept) of_row = {0.0, 0.0};
+          num::dd s = num::mul(w, num::add(of_row, num::dd{-hi, -lo}));
           if (!is_there) w = s = {0.0, 0.0};
           weights[h] += w.hi;
           products[h] += num::magnitude_of(s.hi);
+          if (!is_kept) w = {0.0, 0.0};
 #pragma unroll
           for (int i = 0; i < most_open; ++i) {
             if (i >= most_open_ones) break;
@@ -284,6 +292,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
         // Nothing is known of what may have underflowed, nor of what is 0.
         const bool is_known = x.error >= 0x1p-800 && bound + logarithm < most_exponent;
         if (!is_weight) num::scale_result(x, g.of.scale);
+        if (g.of.draws.any()) num::divide_by(x, g.of.draws.wide_kept());
         const num::decided_value<T> result = num::round_number<T>(x);
         if (is_known && result.decided) {
           const std::int64_t place = place_of(n);

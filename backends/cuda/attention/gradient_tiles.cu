@@ -20,6 +20,7 @@
 
 #include "backends/cuda/attention/gradient_tiles.cuh"
 #include "backends/cuda/attention/packed_lines.cuh"
+#include "backends/cuda/attention/tile_draws.cuh"
 #include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "librepdl/ops/formats.hpp"
 
@@ -81,7 +82,8 @@ __global__ void __launch_bounds__(line_threads)
     sum.add(static_cast<double>(num::widen_to_float(from[e * g.of.g_at.element])) *
             static_cast<double>(num::widen_to_float(y[e * g.of.y_at.element])));
   }
-  const num::wide<double> d = over_warp(sum).total(g.of.value_size + 32);
+  num::wide<double> d = over_warp(sum).total(g.of.value_size + 32);
+  if (g.of.draws.any()) num::multiply_by(d, g.of.draws.wide_kept());
   const float lse = g.of.lse[at[6] + head * g.of.lse_at.head + i * g.of.lse_at.row];
   if (lane == 0) sums[n] = {static_cast<double>(lse), d.value.hi, d.value.lo, d.error};
 }
@@ -294,7 +296,7 @@ __device__ std::int64_t decide(const double (&sums)[Cut::steps][4], int h, const
   return decided;
 }
 
-template <class T, int Size, gradients_of What>
+template <class T, int Size, gradients_of What, bool Drops>
 __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradient_tiling<T, Size, What>::blocks)
     gradient_tiles(const __grid_constant__ gradient_geometry<T> g, std::int64_t blocks_of_head,
                    const record_places places, const head_range head_places, const double* packed, bool by_first,
@@ -356,6 +358,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
            static_cast<double>(m.facts.norm[0]) * (1 + 0x1p-20);
   };
   int first[2], last[2];  // columns; of queries within each head
+  std::uint64_t pair[2];  // of a query, with key 0; of a key, beside that of a query with key 0
   double lse[2] = {}, of_query[2] = {};
   bool is_left_of[2];
 #pragma unroll
@@ -366,6 +369,8 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     first[h] = is_there ? within(is_key ? i - g.of.offset - g.of.after : i + g.of.offset - g.of.before) : 0;
     last[h] = is_there ? within(is_key ? i - g.of.offset + g.of.before + 1 : i + g.of.offset + g.of.after + 1) : 0;
     if (last[h] < first[h]) last[h] = first[h];
+    pair[h] = static_cast<std::uint64_t>(is_key ? tile + row + 8 * h
+                                                : ((batch * g.heads + head) * g.of.queries + i) * g.of.keys);
     const bool has_columns = last[h] > first[h];  // of others lse and D may be anything
     if (!is_key && has_columns) {
       lse[h] = sums[place_of(h)].lse;
@@ -447,8 +452,10 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
   double of_factors[cut::has_factor ? steps : 1][4] = {}, of_weights[cut::has_weight ? steps : 1][4] = {};
   double weights[2] = {}, weight_squares[2] = {}, products[2] = {}, product_squares[2] = {};
   int j0 = begin;
+  std::int64_t in_group = -1;  // a head's number
   for (std::int64_t n = 0; n < tiles; ++n, j0 = j0 + columns < end ? j0 + columns : begin) {
     const int stage = static_cast<int>(n & 1);
+    in_group += j0 == begin ? 1 : 0;
     wait_for_copies<0>();
     __syncthreads();
     if (n + 1 < tiles) copy_next(stage ^ 1);
@@ -460,17 +467,28 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     const bool is_whole = range.has_all(j0, columns);
 #pragma unroll
     for (int eight = 0; eight < eights; ++eight) {
+      unsigned kept = 15;
+      if constexpr (Drops) {
+        // With column 0 of this eight: keys of a query, or queries of a key.
+        const auto column = static_cast<std::uint64_t>(j0 + 8 * eight),
+                   all_keys = static_cast<std::uint64_t>(g.of.keys);
+        const std::uint64_t of_first =
+            is_key ? (static_cast<std::uint64_t>((first_head + in_group) * g.of.queries) + column) * all_keys : column;
+        kept = kept_pairs<is_key>(g.of.draws, {of_first + pair[0], of_first + pair[1]}, is_key ? all_keys : 1,
+                                  g.of.keys % 4 == 0);
+      }
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int h = i / 2, column = 8 * eight + 2 * t + i % 2;
         const double2 known = is_key ? m.sums[stage][column] : double2{lse[h], of_query[h]};
         double e = exponential(fma(w[eight][i], g.of.scale, -known.x));
         if (!is_whole) e = j0 + column >= first[h] && j0 + column < last[h] ? e : 0.0;
-        w[eight][i] = e;
+        const bool is_kept = !Drops || (kept >> i & 1) != 0;
+        w[eight][i] = is_kept ? e : 0.0;
         weights[h] += e;
         weight_squares[h] = fma(e, e, weight_squares[h]);
         if constexpr (cut::has_factor) {
-          const double s = e * (x[eight][i] - known.y);
+          const double s = e * ((is_kept ? x[eight][i] : 0.0) - known.y);
           x[eight][i] = s;
           products[h] += num::magnitude_of(s);
           product_squares[h] = fma(s, s, product_squares[h]);
@@ -488,7 +506,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
 
   // A query of one key has y = v, and then T is 0, not only near it.
   bool is_alone[2] = {};
-  if constexpr (!is_key) {
+  if constexpr (!is_key && !Drops) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const bool has_one = last[h] - first[h] == 1;
@@ -506,7 +524,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     }
   }
 
-  const double additions = (32 + static_cast<double>(tiles) + 16) * u;
+  const double additions = (32 + static_cast<double>(tiles) + 20) * u, rate = Drops ? g.of.draws.rate() : 1.0;
   std::int64_t decided = 0;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
@@ -535,8 +553,8 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
                                                         bound_of_sum;
       const row_bounds bounds(
           of_products * products[h] + of_weights_alone * weights[h] + unknown,
-          of_products * sqrt(product_squares[h]) + of_weights_alone * sqrt(weight_squares[h]) + unknown, g.of.scale,
-          has_columns && !(of_weights_alone == 0.0));
+          of_products * sqrt(product_squares[h]) + of_weights_alone * sqrt(weight_squares[h]) + unknown,
+          g.of.scale * rate, has_columns && !(of_weights_alone == 0.0));
       T* const to = is_key ? g.grad_k + at[8] + head * g.grad_k_at.head + i * g.grad_k_at.row
                            : g.grad_q + at[7] + head * g.grad_q_at.head + i * g.grad_q_at.row;
       decided += decide<cut>(of_factors, h, bounds, m.most[0], m.norms[0], is_there, is_left, to,
@@ -544,7 +562,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     }
     if constexpr (cut::has_weight) {
       const double of_weight = eps + additions;
-      const row_bounds bounds(of_weight * weights[h] + unknown, of_weight * sqrt(weight_squares[h]) + unknown, 1.0,
+      const row_bounds bounds(of_weight * weights[h] + unknown, of_weight * sqrt(weight_squares[h]) + unknown, rate,
                               has_columns);
       T* const to = g.grad_v + at[9] + head * g.grad_v_at.head + i * g.grad_v_at.row;
       decided += decide<cut>(of_weights, h, bounds, m.most[1], m.norms[1], is_there, is_left, to, g.grad_v_at.element,
@@ -619,9 +637,12 @@ void enqueue_gradient_tiles(const gradient_geometry<T>& g, bool by_first, double
     const auto run = [&]<int Size, gradients_of What>() {
       using cut = gradient_tiling<T, Size, What>;
       const std::int64_t blocks = ceil_div(cut::is_key ? g.of.keys : g.of.group * g.of.queries, cut::rows);
-      launch_kernel<gradient_tiles<T, Size, What>>(j, range.count * blocks, cut::threads, sizeof(typename cut::memory),
-                                                   g, blocks, places, range, static_cast<const double*>(packed),
-                                                   by_first, known_sums, known, bits, j.counters);
+      const auto tiles = [&]<bool Drops>() {
+        launch_kernel<gradient_tiles<T, Size, What, Drops>>(
+            j, range.count * blocks, cut::threads, sizeof(typename cut::memory), g, blocks, places, range,
+            static_cast<const double*>(packed), by_first, known_sums, known, bits, j.counters);
+      };
+      g.of.draws.any() ? tiles.template operator()<true>() : tiles.template operator()<false>();
     };
     if (size == 64) {
       run.template operator()<64, gradients_of::keys_and_values>();

@@ -194,7 +194,8 @@ void frexp(context& ctx, const_tensor_view x, tensor_view significand, tensor_vi
 /// q (.., H, Lq, D), k (.., G, Lk, D), v (.., G, Lk, E) and out (.., H, Lq, E) of f16, bf16 or f32, G a divisor of H: head h of q goes with head
 /// floor(h G / H) of k and v; tensors of two axes have no heads. mask: bool, true where a key takes part, or of q's format, added, and -inf
 /// where a key is absent; broadcast to (.., H, Lq, Lk). slopes (H) and lse (.., H, Lq): f32. A query without keys has +0, and lse -inf. Absent keys
-/// are not looked at; a score NaN or +inf makes its query NaN. Errors: attention_shape, broadcast, operand_dtype, operand_rank, attribute_value.
+/// are not looked at; a score NaN or +inf makes its query NaN. With options.dropout p the first sum is without keys that are dropped, and results are
+/// divided by 1 - p inside their rounding; a score's draw is the generator's word of its place in row-major order. Errors: attention_shape, broadcast, operand_dtype, operand_rank, attribute_value.
 ///
 /// Source: A. Vaswani et al., "Attention is all you need" (2017); linear biases: O. Press et al. (2021).
 void attention(context& ctx, const_tensor_view q, const_tensor_view k, const_tensor_view v, tensor_view out,

@@ -3,6 +3,9 @@
 // Of a query, with the exact scores a_j of the keys that are present:
 //     out_e = N_e / S,   lse = M + ln S,   S = sum e^(a_j - M),   N_e = sum e^(a_j - M) v_je.
 //
+// With dropout N_e is the sum over the keys that are kept, divided by 1 - p: all that is said of results below is then said of (1 - p) out_e, of
+// (1 - p) c in the place of a middle c, and v_je of other keys is 0.
+//
 // The double-double tier (query_tier): scores as wide numbers (num/wide.hpp), of which M is the greatest less 1, so that S >= 2, as its
 // logarithm wants; sums of positive terms, and tracked ones. Scores beyond 600 below M are enclosed; a score whose double-double is not known
 // within 2^-10, as one of 2^100, leaves its query undecided.
@@ -22,11 +25,33 @@
 #include "librepdl/num/certify.hpp"
 #include "librepdl/num/fixed_point.hpp"
 #include "librepdl/num/format.hpp"
+#include "librepdl/num/philox.hpp"
 #include "librepdl/num/wide.hpp"
 #include "librepdl/ops/rows/exponentials.hpp"
 
 namespace repdl::num {
 inline namespace REPDL_ISA {
+
+// Which weights are dropped: of pairs whose word of the generator is below the threshold. A pair's number is that of its score in row-major order.
+struct attention_draws {
+  std::uint64_t threshold = 0, seed = 0, stream = 0;
+  double dropped = 0;  // p; at least 2^-32, so that 1 - p is a multiple of 2^-84
+
+  REPDL_HD bool any() const { return threshold != 0; }
+  REPDL_HD bool keep(std::int64_t pair) const {
+    const auto n = static_cast<std::uint64_t>(pair);
+    return philox(seed, stream, n >> 2).w[n & 3] >= threshold;
+  }
+  // 1 - p.
+  REPDL_HD dd kept() const { return two_sum(1.0, -dropped); }
+  REPDL_HD wide<double> wide_kept() const { return {kept(), 0.0}; }
+  // 1 / (1 - p), within 2 u of itself: 1 - p rounded, and the quotient.
+  REPDL_HD double rate() const { return 1 / (1 - dropped); }
+};
+template <class Plan>
+attention_draws draws_of(const Plan& p) {
+  return {p.threshold, p.seed, p.stream, p.dropout};
+}
 
 // A query and its keys in memory; T is f16, bf16 or float.
 template <class T>
@@ -41,7 +66,11 @@ struct attention_query {
   std::int64_t at;           // i + off
   double scale, slope;
   bool is_added, has_slope;
+  attention_draws draws;
+  std::int64_t first_pair;  // the number of its pair with key 0
 
+  // Whether the weight of key j is not dropped.
+  REPDL_HD bool is_kept(std::int64_t j) const { return !draws.any() || draws.keep(first_pair + j); }
   REPDL_HD float mask_value(std::int64_t j) const { return widen_to_float(static_cast<const T*>(mask)[j * mask_step]); }
   REPDL_HD bool is_present(std::int64_t j) const {
     if (mask == nullptr) return true;
@@ -146,6 +175,15 @@ REPDL_HD void scale_result(wide<double>& a, double scale) {
   a.value.hi += 0.0;
 }
 
+// A sum of weights times numbers becomes a result. Weights that are dropped may be those beside which the others are nothing: what then
+// underflows is not 0.
+REPDL_HD void to_result(wide<double>& sum, const wide<double>& weights, const attention_draws& draws) {
+  const bool zero = sum.value.hi == 0 && sum.error == 0;
+  divide_by(sum, weights);
+  if (!draws.any()) return;
+  divide_by(sum, draws.wide_kept());
+  if (!zero) sum.error += 0x1p-1000;
+}
 // e^(score - reference).
 REPDL_HD wide<double> weight_of(const wide<double>& score, double reference) {
   wide<double> gap = score;

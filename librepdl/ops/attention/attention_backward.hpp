@@ -13,6 +13,10 @@
 // every A_b(c) = 0. So groups of equal b_c whose A_b(c) is 0 are left out, the greatest b of the others is the reference r, and F(c) e^-r is added up
 // in balls: with c = 0 to find between which neighbours of the format the result lies, then, where these are two, with c their middle, whose sign
 // decides between them. However small weights are, nothing is lost below what decides.
+//
+// With dropout T_c is g_c v_c / (1 - p) - D, without its first term where c is dropped, and so is the term of c in grad_v, the others being
+// divided by 1 - p. All that is said of results is then said of (1 - p) times them: of T_c that is g_c v_c - (1 - p) D, and c (1 - p) is in the
+// place of c.
 #pragma once
 
 #include "librepdl/ops/attention/attention_exact.hpp"
@@ -33,10 +37,12 @@ struct attention_pair {
   REPDL_HD float g_value(std::int64_t e) const { return widen_to_float(g[e * g_step]); }
   REPDL_HD float y_value(std::int64_t e) const { return widen_to_float(y[e * y_step]); }
   REPDL_HD float value(std::int64_t e) const { return query.value(key, e); }
+  REPDL_HD bool is_kept() const { return query.is_kept(key); }
   REPDL_HD bool is_present() const { return query.first <= key && key < query.last && query.is_present(key); }
 
   // T_c; its error is known to be 0 where nothing of it is lost.
   REPDL_HD wide<double> factor() const {
+    if (query.draws.any()) return factor_with_draws();
     tracked_sum<double> t;
     bool is_same = true;
     for (std::int64_t e = 0; e < value_size; ++e) {
@@ -49,23 +55,41 @@ struct attention_pair {
     if (is_same) return {};
     return {t.total(), t.bound(2 * value_size)};
   }
+  REPDL_HD wide<double> factor_with_draws() const {
+    tracked_sum<double> t, d;
+    const bool kept = is_kept();
+    for (std::int64_t e = 0; e < value_size; ++e) {
+      const auto of_g = static_cast<double>(g_value(e));
+      if (kept) t.add(of_g * static_cast<double>(value(e)));
+      d.add(-(of_g * static_cast<double>(y_value(e))));
+    }
+    wide<double> rest{d.total(), d.bound(value_size)};
+    multiply_by(rest, query.draws.wide_kept());
+    return add(wide<double>{t.total(), t.bound(value_size)}, rest);
+  }
   // The same in the reals with infinities: what it is where it is not finite, else a finite number.
   REPDL_HD double near_factor() const {
     double t = 0;
+    const bool kept = is_kept();
     for (std::int64_t e = 0; e < value_size; ++e) {
-      t += static_cast<double>(g_value(e)) * static_cast<double>(value(e));
+      if (kept) t += static_cast<double>(g_value(e)) * static_cast<double>(value(e));
       t -= static_cast<double>(g_value(e)) * static_cast<double>(y_value(e));
     }
     return t;
   }
   // The sign of T_c, which is finite.
   REPDL_HD_CALL int factor_sign() const {
-    dot_accumulator t;
+    dot_accumulator t, d;
+    const bool kept = is_kept(), drops = query.draws.any();
     for (std::int64_t e = 0; e < value_size; ++e) {
-      t.add_product(g_value(e), value(e));
-      t.add_product(-g_value(e), y_value(e));
+      if (kept) t.add_product(g_value(e), value(e));
+      (drops ? d : t).add_product(-g_value(e), y_value(e));
     }
-    return t.sign();
+    if (!drops) return t.sign();
+    bool inexact = false;  // stays
+    const score_limbs all =
+        add(limbs_of_sum<16>(t), multiply(limbs_of_sum<16>(d), kept_limbs(query.draws), &inexact), &inexact);
+    return all.is_zero() ? 0 : all.negative ? -1 : 1;
   }
   REPDL_HD ball<16> exponent() const { return exact_score(query, key, lse); }
 };
@@ -101,6 +125,8 @@ struct attention_operands {
   std::int64_t queries, keys, size, value_size, slope_step, offset, before, after;
   double scale;
   bool is_added;
+  attention_draws draws;
+  std::int64_t first_pair;  // the number of the batch's first one
 
   REPDL_HD std::int64_t key_limit(std::int64_t j) const { return j < 0 ? 0 : j > keys ? keys : j; }
   // Query i of a head.
@@ -126,6 +152,8 @@ struct attention_operands {
     r.scale = scale;
     r.has_slope = slopes != nullptr;
     r.slope = r.has_slope ? static_cast<double>(slopes[head * slope_step]) : 0.0;
+    r.draws = draws;
+    r.first_pair = first_pair + (head * queries + i) * keys;
     return r;
   }
   REPDL_HD attention_pair<T> pair(std::int64_t head, std::int64_t i, std::int64_t j) const {
@@ -171,6 +199,7 @@ attention_operands<T> operands_of(const Plan& p) {
   of.after = p.after;
   of.scale = p.scale;
   of.is_added = p.is_added;
+  of.draws = draws_of(p);
   return of;
 }
 
@@ -188,7 +217,7 @@ struct gradient_row {
   REPDL_HD attention_pair<T> pair(std::int64_t n) const {
     return is_key ? of.pair(head * of.group + n / of.queries, n % of.queries, at) : of.pair(head, at, n);
   }
-  // What a column brings to result e, beside its weight and factor.
+  // What a column brings to result e, beside its weight and factor, if its weight is not dropped from the sum.
   REPDL_HD float term(const attention_pair<T>& p, std::int64_t e) const {
     return !has_factor(e) ? p.g_value(e - of.size) : is_key ? p.query.query_value(e) : p.query.key_value(p.key, e);
   }
@@ -202,15 +231,19 @@ struct late_column {
   double odd_weight;   // e^b: 0, infinite or NaN; of any other finite one 1
   double odd_factor;   // T_c where it is not finite
   column_kind kind;
+  bool is_kept;  // not dropped
 
   REPDL_HD bool is_absent() const { return kind == column_kind::absent; }
+  // Has it no part in a result, of those with the factor or without?
+  REPDL_HD bool is_none_of(bool has_factor) const { return is_absent() || !(has_factor || is_kept); }
   // Is its exponent a number?
   REPDL_HD bool has_weight() const { return !is_absent() && odd_weight == 1; }
 };
 template <class T>
 REPDL_HD late_column column_of(const attention_pair<T>& p) {
-  late_column c{{}, {}, {}, -1, 1.0, 0.0, column_kind::absent};
+  late_column c{{}, {}, {}, -1, 1.0, 0.0, column_kind::absent, true};
   if (!p.is_present()) return c;
+  c.is_kept = p.is_kept();
   const tracked_sum<double> products = p.query.products(p.key);
   const double b = p.query.near_score(p.key, products) - p.lse;
   const double t = p.near_factor();
@@ -232,10 +265,10 @@ template <class T, class Any = alone>
 REPDL_HD double odd_part(const gradient_row<T>& row, const late_column& c, std::int64_t n, std::int64_t e,
                          const Any& any = {}) {
   const attention_pair<T> p = row.pair(n);
-  const double x = c.is_absent() ? 0.0 : static_cast<double>(row.term(p, e));
-  const bool has_factor = row.has_factor(e);
-  const bool is_odd = !c.is_absent() && !(has_factor ? c.kind == column_kind::finite && is_finite(x)
-                                                     : is_finite(c.odd_weight) && is_finite(x));
+  const bool has_factor = row.has_factor(e), is_none = c.is_none_of(has_factor);
+  const double x = is_none ? 0.0 : static_cast<double>(row.term(p, e));
+  const bool is_odd = !is_none && !(has_factor ? c.kind == column_kind::finite && is_finite(x)
+                                               : is_finite(c.odd_weight) && is_finite(x));
   // Of a factor that is finite the sign alone is asked for, where that makes a difference.
   const bool asks = is_odd && has_factor && c.odd_factor == 0 && !(c.odd_weight <= 1 && is_finite(x));
   double factor = has_factor ? c.odd_factor : 1.0;
@@ -258,6 +291,7 @@ template <class T>
 REPDL_HD wide<double> wide_part(const gradient_row<T>& row, const late_column& c, std::int64_t n, std::int64_t e) {
   wide<double> part = c.weight;
   bool zero = false;
+  if (c.is_none_of(row.has_factor(e))) return {};
   if (row.has_factor(e)) {
     zero = is_zero(c.factor);
     multiply_by(part, c.factor);
@@ -267,6 +301,12 @@ REPDL_HD wide<double> wide_part(const gradient_row<T>& row, const late_column& c
   multiply_by_value(part, x);
   allow_underflow(part, zero || x == 0);
   return part;
+}
+// The sum of such parts as a result.
+template <class T>
+REPDL_HD void to_result(wide<double>& sum, const gradient_row<T>& row, std::int64_t e) {
+  if (row.has_factor(e)) scale_result(sum, row.of.scale);
+  if (row.of.draws.any()) divide_by(sum, row.of.draws.wide_kept());
 }
 template <class T, class Any = alone>
 struct row_exact {
@@ -317,21 +357,25 @@ struct row_exact {
     score_limbs a = zero_limbs<16>();
     if (n < count()) {
       if (row.has_factor(e)) {
-        exact_accumulator<float, 3> sum;
+        // Multiples of 2^-447, and of that times 1 - p: below 2^-447 2^(831 + 40 + 84 + 53), scale among them.
+        exact_accumulator<float, 3> sum, taken;
+        const bool drops = row.of.draws.any();
         for (std::int64_t i = n; i < count(); ++i) {
           if (columns[i].group != n) continue;
           const attention_pair<T> p = row.pair(i);
           const float x = row.term(p, e);
           for (std::int64_t at = 0; at < p.value_size; ++at) {
-            sum.add_product(p.g_value(at), p.value(at), x);
-            sum.add_product(-p.g_value(at), p.y_value(at), x);
+            if (columns[i].is_kept) sum.add_product(p.g_value(at), p.value(at), x);
+            (drops ? taken : sum).add_product(-p.g_value(at), p.y_value(at), x);
           }
         }
-        a = multiply(limbs_of_sum<16>(sum), limbs_of_value<16>(row.of.scale), &inexact);
+        a = limbs_of_sum<16>(sum);
+        if (drops) a = add(a, multiply(limbs_of_sum<16>(taken), kept_limbs(row.of.draws), &inexact), &inexact);
+        a = multiply(a, limbs_of_value<16>(row.of.scale), &inexact);
       } else {
         sum_accumulator sum;
         for (std::int64_t i = n; i < count(); ++i)
-          if (columns[i].group == n) sum.add(row.term(row.pair(i), e));
+          if (columns[i].group == n && columns[i].is_kept) sum.add(row.term(row.pair(i), e));
         a = limbs_of_sum<16>(sum);
       }
     }
@@ -393,6 +437,7 @@ struct row_exact {
       const ball<L> factor = exponential(shortened<L>(is_far ? exact_ball(zero_limbs<16>()) : f.top));
       if (!is_one) multiply_by(r, factor);
     }
+    divide_by_kept(r, row.of.draws);
     T low = from_bits<T>(round_bits<T>(r.middle)), high = low;
     if (!r.exact()) {
       const ball_ends<L> ends = ends_of(r);
@@ -418,7 +463,10 @@ struct row_exact {
     decided_value<T> r{ends.low, ends.known && is_one};
     const bool is_between = asks && ends.known && !is_one;
     if (any(is_between)) {
-      const scaled_sum<L> f = difference<L>(e, ends.middle(), is_between);
+      score_limbs c = ends.middle();
+      bool inexact = false;  // stays
+      if (row.of.draws.any()) c = multiply(c, kept_limbs(row.of.draws), &inexact);
+      const scaled_sum<L> f = difference<L>(e, c, is_between);
       const int sign = f.is_zero ? 0 : sign_in(f.sum);
       if (is_between) r = {ends.at(sign == 2 ? 0 : sign), sign != 2 && (sign != 0 || f.is_zero)};
     }

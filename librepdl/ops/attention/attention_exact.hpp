@@ -52,6 +52,12 @@ REPDL_HD_CALL bool same_score(const attention_query<T>& query, std::int64_t i, s
   return add(scaled_score(query, difference, &inexact), rest, &inexact).is_zero();
 }
 
+// 1 - p.
+REPDL_HD score_limbs kept_limbs(const attention_draws& draws) {
+  bool inexact = false;  // stays
+  return add(limbs_of_value<16>(1.0), limbs_of_value<16>(-draws.dropped), &inexact);
+}
+
 // Whether two scores may be equal by what is known of them.
 REPDL_HD bool may_be_equal(const wide<double>& a, const wide<double>& b) {
   const double apart = magnitude_of((a.value.hi - b.value.hi) + (a.value.lo - b.value.lo));
@@ -69,6 +75,12 @@ REPDL_HD ball<L> shortened(const ball<M>& a) {
     const multi_limb<L> r = normalise<L, M>(a.middle.limb, a.middle.exponent, a.middle.negative, &inexact);
     return {r, add(a.radius, rounding_error(r, inexact))};
   }
+}
+// a / (1 - p).
+template <int L>
+REPDL_HD void divide_by_kept(ball<L>& a, const attention_draws& draws) {
+  if (!draws.any()) return;
+  divide_by(a, shortened<L>(exact_ball(kept_limbs(draws))));
 }
 // e^x for x <= 0; far below only enclosed: between 0 and 2^(-64 (L + 4)).
 template <int L>
@@ -165,17 +177,22 @@ struct query_exact {
     has_groups = true;
   }
 
-  // 2 V_g for the group that key n is the first of.
-  REPDL_HD_CALL sum_accumulator group_sum(std::int64_t n, std::int64_t e, const neighbours<T>& ends) const {
-    sum_accumulator sum;
+  // 2 V_g for the group that key n is the first of: sums of multiples of 2^-149, and of 2^-149 (1 - p), below 2^192.
+  REPDL_HD_CALL score_limbs group_sum(std::int64_t n, std::int64_t e, const neighbours<T>& ends) const {
+    sum_accumulator sum, taken;
+    const bool drops = query.draws.any();
     for (std::int64_t i = n; i < count(); ++i) {
       if (keys[i].group != n) continue;
-      const float x = query.value(query.first + i, e);
-      sum.add(x);
-      sum.add(x);
-      ends.take_from(sum);
+      if (query.is_kept(query.first + i)) {
+        const float x = query.value(query.first + i, e);
+        sum.add(x);
+        sum.add(x);
+      }
+      ends.take_from(drops ? taken : sum);
     }
-    return sum;
+    if (!drops) return limbs_of_sum<16>(sum);
+    bool inexact = false;  // stays
+    return add(limbs_of_sum<16>(sum), multiply(limbs_of_sum<16>(taken), kept_limbs(query.draws), &inexact), &inexact);
   }
   // Whether key n is the first of a group that has a sum.
   REPDL_HD bool counts(std::int64_t n, std::int64_t e, const neighbours<T>& ends) const {
@@ -213,7 +230,7 @@ struct query_exact {
     ball<L> sum = exact_ball(zero_limbs<L>());
     for (std::int64_t n = 0; n < count(); ++n) {
       if (keys[n].group != n) continue;
-      ball<L> term = exact_ball(widen_limbs<L>(limbs_of_sum<8>(group_sum(n, e, ends))));
+      ball<L> term = shortened<L>(exact_ball(group_sum(n, e, ends)));
       multiply_by(term, weight<L>(n, top, most));
       add_to(sum, term);
     }
@@ -249,10 +266,12 @@ struct query_exact {
       if (!has_weight(n)) continue;
       ball<L> w = weight<L>(n, top, most);
       add_to(weights, w);
+      if (!query.is_kept(query.first + n)) continue;
       multiply_by_value(w, static_cast<double>(query.value(query.first + n, e)));
       add_to(sum, w);
     }
     divide_by(sum, weights);
+    divide_by_kept(sum, query.draws);
     const ball_ends<L> ends = ends_of(sum);
     T low = from_bits<T>(round_bits<T>(ends.low)), high = from_bits<T>(round_bits<T>(ends.high));
     if (sum.exact()) low = high = from_bits<T>(round_bits<T>(sum.middle));

@@ -58,6 +58,8 @@ emulated emulate(const std::string& op, const std::vector<array>& in, const attr
     if (name == "bottom_right") options.bottom_right = std::get<bool>(value);
     if (name == "left") options.left = std::get<std::int64_t>(value);
     if (name == "right") options.right = std::get<std::int64_t>(value);
+    if (name == "dropout") options.dropout = std::get<double>(value);
+    if (name == "seed") options.seed = static_cast<std::uint64_t>(std::get<std::int64_t>(value));
   }
   const bool is_forward = op == "attention";
   const plan::specs specs = is_forward ? plan::planner<ops::attention>::infer(views, options)
@@ -127,12 +129,13 @@ void check_both(const std::vector<array>& in, const attributes& attrs, tier firs
 
 TEST_CASE("attention on CUDA, emulated: tiles, from every tier") {
   const attributes causal{{"causal", true}, {"bottom_right", true}};
+  const attributes dropping{{"dropout", 0.3}, {"seed", std::int64_t{5}}, {"causal", true}, {"bottom_right", true}};
   const attributes window{{"left", std::int64_t{9}}, {"right", std::int64_t{5}}};
-  const std::vector<std::pair<dtype, problem>> problems = {{dtype::f32, {2, 1, 25, 40, 64, 48, causal}},
-                                                           {dtype::f32, {1, 1, 18, 35, 72, 104, window}},
-                                                           {dtype::f16, {2, 1, 20, 17, 24, 128, causal}},
-                                                           {dtype::bf16, {2, 2, 18, 20, 64, 64, {}}},
-                                                           {dtype::f32, {1, 1, 70, 90, 16, 8, {}}}};
+  const std::vector<std::pair<dtype, problem>> problems = {
+      {dtype::f32, {2, 1, 25, 40, 64, 48, causal}},    {dtype::f32, {1, 1, 18, 35, 72, 104, window}},
+      {dtype::f16, {2, 1, 20, 17, 24, 128, causal}},   {dtype::bf16, {2, 2, 18, 20, 64, 64, {}}},
+      {dtype::f32, {1, 1, 70, 90, 16, 8, {}}},         {dtype::f32, {4, 2, 25, 40, 64, 48, dropping}},
+      {dtype::bf16, {2, 1, 18, 35, 64, 40, dropping}}, {dtype::f16, {2, 1, 20, 36, 72, 104, dropping}}};
   for (const auto& [t, p] : problems) {
     CAPTURE(p.size);
     const std::vector<array> in = {ordinary(t, {p.heads, p.queries, p.size}, 1),
@@ -157,7 +160,11 @@ TEST_CASE("attention on CUDA, emulated: without tiles, and exactly") {
       reference::evaluate("less", {ordinary(dtype::f32, {2, 7, 9}, 5), ordinary(dtype::f32, {9}, 6)}, {});
   const std::vector<array> in = {ordinary(dtype::f32, {2, 7, 5}, 1), ordinary(dtype::f32, {1, 9, 5}, 2),
                                  ordinary(dtype::f32, {1, 9, 3}, 3), mask, ordinary(dtype::f32, {2}, 7)};
-  for (const tier first : {tier::binary64, tier::double_double, tier::exact}) check_both(in, {}, first);
+  const attributes dropping{{"dropout", 0.1}, {"seed", std::int64_t{-3}}};
+  for (const tier first : {tier::binary64, tier::double_double, tier::exact}) {
+    check_both(in, {}, first);
+    check_both(in, dropping, first);
+  }
   const std::vector<array> whole = {ordinary(dtype::f32, {2, 6, 8}, 1), ordinary(dtype::f32, {1, 7, 8}, 2),
                                     ordinary(dtype::f32, {1, 7, 8}, 3)};
   check_both(whole, {}, tier::binary64, true);
@@ -172,13 +179,15 @@ TEST_CASE("attention on CUDA, emulated: classes") {
       CAPTURE(std::string(name_of(kind)));
       CAPTURE(std::string(name_of(t)));
       const shape_list q{2, 5, 8}, k{1, 6, 8}, queries{2, 5};
-      const std::vector<array> forward = reference::fill_attention(kind, {t, t, t}, {q, k, k}, {}, ++seed);
-      CHECK(emulate("attention", forward, {}, tier::binary64, false).out ==
-            run(ctx, tests::call_case{"attention", forward, {}}));
-      const std::vector<array> backward =
-          reference::fill_attention_backward(kind, {t, t, t, t, t, dtype::f32}, {q, q, k, k, q, queries}, {}, ++seed);
-      CHECK(emulate("attention_backward", backward, {}, tier::binary64, false).out ==
-            run(ctx, tests::call_case{"attention_backward", backward, {}}));
+      attributes attrs;
+      if (seed % 6 >= 4) attrs = {{"dropout", 0.5}, {"seed", static_cast<std::int64_t>(seed)}};
+      const std::vector<array> forward = reference::fill_attention(kind, {t, t, t}, {q, k, k}, attrs, ++seed);
+      CHECK(emulate("attention", forward, attrs, tier::binary64, false).out ==
+            run(ctx, tests::call_case{"attention", forward, attrs}));
+      const std::vector<array> backward = reference::fill_attention_backward(kind, {t, t, t, t, t, dtype::f32},
+                                                                             {q, q, k, k, q, queries}, attrs, ++seed);
+      CHECK(emulate("attention_backward", backward, attrs, tier::binary64, false).out ==
+            run(ctx, tests::call_case{"attention_backward", backward, attrs}));
     }
   }
 }

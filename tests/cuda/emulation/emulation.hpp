@@ -248,7 +248,6 @@ int __reduce_max_sync(unsigned, int);
 unsigned __vminu2(unsigned, unsigned);
 unsigned __byte_perm(unsigned, unsigned, unsigned);
 std::size_t __cvta_generic_to_shared(const void*);
-inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
 inline double __dadd_rd(double x, double y) { return repdl::emulation::sum(FE_DOWNWARD, x, y); }
 inline double __dadd_ru(double x, double y) { return repdl::emulation::sum(FE_UPWARD, x, y); }
@@ -260,11 +259,6 @@ inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
 inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
-inline int __double2hiint(double x) { return static_cast<int>(__builtin_bit_cast(std::uint64_t, x) >> 32); }
-inline int __double2loint(double x) { return static_cast<int>(__builtin_bit_cast(std::uint64_t, x)); }
-inline double __hiloint2double(int high, int low) {
-  return __builtin_bit_cast(double, std::uint64_t{static_cast<unsigned>(high)} << 32 | static_cast<unsigned>(low));
-}
 inline float __double2float_ru(double x) { return repdl::emulation::round_up(x); }
 // Sums and products of binary32 in every direction: rounded twice in one, which is as rounded once; to nearest too, of binary64.
 #define EMULATED_BINARY32(suffix, direction)                                                     \

@@ -8,11 +8,14 @@
 #include <ATen/ops/_softmax_backward_data.h>
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/dropout.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/native_dropout_backward.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
 
+#include "draw.hpp"
 #include "formulas.hpp"
 
 namespace repdl_torch::formulas {
@@ -50,6 +53,8 @@ struct asked {
   Tensor q, k, v, mask;  // mask: boolean, or what is added
   bool causal = false, grouped = false;
   std::optional<double> scale;
+  double dropout = 0;
+  int64_t seed = 0, stream = 0;  // of aten's operations, which have drawn them
 
   double factor() const { return scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1)))); }
   // Heads of k and v are repeated.
@@ -75,10 +80,24 @@ struct composed {
   Tensor result(double dropout) const {
     return at::matmul(dropout > 0 ? at::dropout(weights, dropout, true) : weights, v);
   }
-  // The gradient to the scores.
-  Tensor to_scores(const Tensor& g) const {
-    return at::_softmax_backward_data(at::matmul(g, v.transpose(-2, -1)), weights, -1, weights.scalar_type());
+};
+// Their gradients, where weights are dropped as aten's operations say.
+struct composed_gradients : composed {
+  double rate;
+  Tensor kept;  // undefined: all are
+  explicit composed_gradients(const asked& a) : composed(a), rate(1 / (1 - a.dropout)) {
+    static const operation op("bernoulli");
+    if (a.dropout == 0) return;
+    const Tensor dropped = fresh(weights.sizes(), at::kBool, weights.device());
+    op({}, {&dropped}, {{"shape", dropped.sizes()}, {"seed", a.seed}, {"stream", a.stream}, {"p", a.dropout}});
+    kept = dropped.logical_not();
   }
+  // What is kept of numbers that are beside the weights, which is a linear function.
+  Tensor drop(const Tensor& x) const { return kept.defined() ? at::native_dropout_backward(x, kept, rate) : x; }
+  Tensor to_scores(const Tensor& g) const {
+    return at::_softmax_backward_data(drop(at::matmul(g, v.transpose(-2, -1))), weights, -1, weights.scalar_type());
+  }
+  Tensor to_values(const Tensor& g) const { return at::matmul(drop(weights).transpose(-2, -1), g); }
 };
 
 // As librepdl's attention takes them.
@@ -119,7 +138,7 @@ Tensor in_one_operation(const asked& a) {
   for (const Tensor& t : x) is_differentiated |= t.requires_grad();
   const Tensor y = std::get<0>(at::_scaled_dot_product_efficient_attention(
       x[0], x[1], x[2], mask.defined() ? std::optional(mask) : std::nullopt,
-      is_differentiated && at::GradMode::is_enabled(), 0.0, a.causal, a.scale));
+      is_differentiated && at::GradMode::is_enabled(), a.dropout, a.causal, a.scale));
   shape whole = batch;
   if (a.grouped) whole.push_back(q.size(-3));
   for (const int64_t n : {q.size(-2), v.size(-1)}) whole.push_back(n);
@@ -139,17 +158,25 @@ Tensor fresh_heads(const Tensor& t, int64_t numbers) {
 }
 Tensor logarithms(const Tensor& padded, const Tensor& q) { return padded.narrow(2, 0, q.size(2)); }
 
-// What both of aten's operations have; `at` are the places of q, mask, dropout, causal and scale.
+// What both of aten's operations have: the places of its arguments.
 asked read(const call& c, int q, int mask, int dropout, int causal, int scale) {
   asked a{c.tensor(q), c.tensor(q + 1), c.tensor(q + 2), c.tensor(mask), c.boolean(causal), true, {}};
   for (const Tensor* t : {&a.q, &a.k, &a.v})
     TORCH_CHECK(t->dim() == 4, "expected query, key and value of 4 dimensions, got ", t->dim());
-  if (c.real(dropout) > 0) c.refuse("with dropout; F.scaled_dot_product_attention has it");
+  a.dropout = c.real(dropout);
   if (c.has(scale)) a.scale = c.real(scale);
   return a;
 }
-c10::SmallVector<attribute, 2> options_of(const asked& a) {
-  c10::SmallVector<attribute, 2> options{{"causal", a.causal}};
+asked read_gradients(const call& c) {
+  asked a = read(c, 1, 4, 9, 11, 12);
+  if (a.dropout == 0) return a;
+  a.seed = c.tensor(7).item<int64_t>();
+  a.stream = c.tensor(8).item<int64_t>();
+  return a;
+}
+c10::SmallVector<attribute, 5> options_of(const asked& a) {
+  c10::SmallVector<attribute, 5> options{{"causal", a.causal}};
+  if (a.dropout != 0) options.append({{"dropout", a.dropout}, {"seed", a.seed}, {"stream", a.stream}});
   if (a.scale) options.push_back({"scale", *a.scale});
   return options;
 }
@@ -168,11 +195,17 @@ void attention(call& c) {
   TORCH_CHECK(!a.grouped || (a.q.dim() >= 3 && a.k.dim() >= 3 && a.v.dim() >= 3 && a.k.size(-3) != 0 &&
                              a.v.size(-3) != 0 && a.q.size(-3) % a.k.size(-3) == 0 && a.q.size(-3) % a.v.size(-3) == 0),
               "scaled_dot_product_attention: the number of heads of key and value must divide that of query");
-  if (dropout != 0 || !is_one_operation(a)) return c.give(composed(a).result(dropout));
+  // Draws of torch.func.vmap are for PyTorch to allow.
+  const bool draws = dropout != 0 && c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchVmapMode);
+  if (draws || !(dropout == 0 || (dropout >= 0x1p-32 && dropout < 1)) || !is_one_operation(a))
+    return c.give(composed(a).result(dropout));
+  a.dropout = dropout;
   bool has_tangent = false;
   for (Tensor* t : {&a.q, &a.k, &a.v, &a.mask}) has_tangent |= t->defined() && t->_fw_grad(0).defined();
   if (!has_tangent) return c.give(in_one_operation(a));
   // Forward derivatives are those of the three operations.
+  TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0,
+                              "librepdl: scaled_dot_product_attention: no forward derivative with dropout");
   const Tensor tangent = composed(a).result(0)._fw_grad(0);
   for (Tensor* t : {&a.q, &a.k, &a.v, &a.mask}) {
     if (t->defined()) *t = t->_fw_primal(0);
@@ -181,47 +214,56 @@ void attention(call& c) {
   c.give(tangent.defined() ? at::_make_dual(y, tangent, 0) : y);
 }
 
-// query, key, value, attn_bias, compute_log_sumexp, dropout_p, is_causal, scale: one rounding. No draws are made: their seed and place are 0.
+// query, key, value, attn_bias, compute_log_sumexp, dropout_p, is_causal, scale: one rounding. PyTorch's seed and offset are those of the draws.
 void efficient_attention(call& c) {
   static const operation op("attention");
-  const asked a = read(c, 0, 3, 5, 6, 7);
+  asked a = read(c, 0, 3, 5, 6, 7);
   const Tensor q = in_rows(a.q), k = in_rows(a.k), v = in_rows(a.v), y = fresh_heads(q, v.size(3));
   const int64_t padded = c.boolean(4) ? (q.size(2) + 31) / 32 * 32 : 0;
   const Tensor lse = fresh({q.size(0), q.size(1), padded}, at::kFloat, q.device());
   if (padded > q.size(2)) lse.zero_();
   const Tensor filled = padded != 0 ? logarithms(lse, q) : Tensor();
+  if (a.dropout != 0) {
+    const draw d(c, -1, q.device());
+    a.seed = d.seed;
+    a.stream = d.stream;
+  }
   op(q.device(), {q, k, v, a.mask}, {y, filled}, options_of(a));
   c.give(y);
   c.give(lse);
-  for (int i = 0; i < 2; ++i) c.give(at::zeros({}, q.options().dtype(at::kLong)));
+  for (const int64_t n : {a.seed, a.stream}) {
+    Tensor t = at::empty({}, at::kLong);
+    *t.mutable_data_ptr<int64_t>() = n;
+    c.give(std::move(t));
+  }
 }
 
 // grad_out_, query, key, value, attn_bias, out, logsumexp, philox_seed, philox_offset, dropout_p, grad_input_mask, is_causal, scale: each
 // one rounding. The gradient to what is added to the scores is that of the three operations.
 void efficient_attention_backward(call& c) {
   static const operation op("attention_backward");
-  const asked a = read(c, 1, 4, 9, 11, 12);
+  const asked a = read_gradients(c);
   const Tensor g = in_rows(c.tensor(0)), q = in_rows(a.q), k = in_rows(a.k), v = in_rows(a.v), y = in_rows(c.tensor(5)),
                lse = logarithms(c.tensor(6), q);
   const Tensor gq = fresh_heads(q, q.size(3)), gk = fresh_heads(k, k.size(3)), gv = fresh_heads(v, v.size(3));
   op(q.device(), {g, q, k, v, y, lse, a.mask}, {gq, gk, gv}, options_of(a));
   for (const Tensor* t : {&gq, &gk, &gv}) c.give(*t);
   const bool to_mask = a.mask.defined() && c.value(10).toBoolList()[3];
-  c.give(to_mask ? at::sum_to(composed(a).to_scores(g), a.mask.sizes()) : Tensor());
+  c.give(to_mask ? at::sum_to(composed_gradients(a).to_scores(g), a.mask.sizes()) : Tensor());
 }
 
 // The same arguments, where the gradients are to be differentiated: the values above, with the derivatives of the three operations' gradients.
 void efficient_attention_backward_twice(call& c) {
-  const asked a = read(c, 1, 4, 9, 11, 12);
+  const asked a = read_gradients(c);
   const Tensor& g = c.tensor(0);
   const auto wanted = c.value(10).toBoolList();
   const auto values = [&] {
     const at::NoGradGuard none;
     return at::_scaled_dot_product_efficient_attention_backward(
-        g, a.q, a.k, a.v, a.mask, c.tensor(5), c.tensor(6), c.tensor(7), c.tensor(8), 0.0,
+        g, a.q, a.k, a.v, a.mask, c.tensor(5), c.tensor(6), c.tensor(7), c.tensor(8), a.dropout,
         {wanted[0], wanted[1], wanted[2], wanted[3]}, a.causal, a.scale);
   }();
-  const composed f(a);
+  const composed_gradients f(a);
   const Tensor to_scores = f.to_scores(g);
   // Over the heads of a group.
   const auto joined_heads = [&](const Tensor& t, const Tensor& to) {
@@ -236,7 +278,7 @@ void efficient_attention_backward_twice(call& c) {
   };
   give(batched_product(to_scores, f.k, {}, a.factor()), std::get<0>(values));
   give(joined_heads(batched_product(to_scores.transpose(-2, -1), a.q, {}, a.factor()), a.k), std::get<1>(values));
-  give(joined_heads(at::matmul(f.weights.transpose(-2, -1), g), a.v), std::get<2>(values));
+  give(joined_heads(f.to_values(g), a.v), std::get<2>(values));
   if (a.mask.defined() && wanted[3]) {
     give(at::sum_to(to_scores, a.mask.sizes()), std::get<3>(values));
   } else {

@@ -1,6 +1,4 @@
-// Random numbers: the key is the generator's seed, the stream one 64-bit draw of the CPU's generator for each call, whatever the
-// device. So a seed gives the same numbers everywhere, and a generator's state can be saved and restored as ever.
-#include <ATen/CPUGeneratorImpl.h>
+// Random numbers.
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -8,30 +6,11 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros_like.h>
 
-#include <mutex>
-
+#include "draw.hpp"
 #include "formulas.hpp"
 
 namespace repdl_torch::formulas {
 namespace {
-
-struct draw {
-  int64_t seed, stream;
-  draw(const call& c, int generator, at::Device where) {
-    TORCH_CHECK(!is_capturing(where), "librepdl: ", c.what().name,
-                ": not while a CUDA graph is captured: each replay would draw the same");
-    std::optional<at::Generator> given;
-    if (generator >= 0 && c.has(generator)) given = c.value(generator).toGenerator();
-    TORCH_CHECK(!given || given->device().is_cpu(),
-                "librepdl: generator: expected one of the CPU, also for draws on a GPU, got one on ", given->device());
-    auto* const g = at::get_generator_or_default<at::CPUGeneratorImpl>(given, at::detail::getDefaultCPUGenerator());
-    const std::lock_guard<std::mutex> lock(g->mutex_);
-    seed = static_cast<int64_t>(g->current_seed());
-    stream = static_cast<int64_t>(g->random64());
-  }
-  attribute attr_seed() const { return {"seed", seed}; }
-  attribute attr_stream() const { return {"stream", stream}; }
-};
 
 const char* format_name(at::ScalarType t) {
   switch (t) {
