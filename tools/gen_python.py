@@ -78,7 +78,8 @@ class Operation:
     def __init__(self, index, row):
         self.index, self.row, self.name, self.family = index, row, row["name"], row["family"]
         self.grouped = self.family == "optimizer"
-        self.random = any(a["name"] == "stream" for a in row["attributes"])
+        # What draws: a generator's method. Attention may, and is told of a generator by its numbers.
+        self.random = any(a["name"] == "stream" for a in row["attributes"]) and self.family != "attention"
         self.attributes = row["attributes"]
         self.state = ("seed", "stream") if self.random else ()
         self.signature = signatures.get(self.name)

@@ -4206,17 +4206,17 @@ def frexp(x: A, *, out: Sequence[Any] | None = None) -> tuple[A, Any]:
 
 @overload
 def attention(q: A, k: A, v: A, *, mask: Any | None = None, slopes: Any | None = None, scale: float | None = None,
-        causal: bool = False, bottom_right: bool = False, left: int = -1, right: int = -1, out: A | None = None,
-        lse: Literal[False] = False) -> A: ...
+        causal: bool = False, bottom_right: bool = False, left: int = -1, right: int = -1, dropout: float = 0.0,
+        seed: int = 0, stream: int = 0, out: A | None = None, lse: Literal[False] = False) -> A: ...
 
 @overload
 def attention(q: A, k: A, v: A, *, mask: Any | None = None, slopes: Any | None = None, scale: float | None = None,
-        causal: bool = False, bottom_right: bool = False, left: int = -1, right: int = -1,
-        out: Sequence[Any] | None = None, lse: Literal[True]) -> tuple[A, Any]: ...
+        causal: bool = False, bottom_right: bool = False, left: int = -1, right: int = -1, dropout: float = 0.0,
+        seed: int = 0, stream: int = 0, out: Sequence[Any] | None = None, lse: Literal[True]) -> tuple[A, Any]: ...
 
 def attention(q: A, k: A, v: A, *, mask: Any | None = None, slopes: Any | None = None, scale: float | None = None,
-        causal: bool = False, bottom_right: bool = False, left: int = -1, right: int = -1,
-        out: A | Sequence[Any] | None = None, lse: bool = False) -> Any:
+        causal: bool = False, bottom_right: bool = False, left: int = -1, right: int = -1, dropout: float = 0.0,
+        seed: int = 0, stream: int = 0, out: A | Sequence[Any] | None = None, lse: bool = False) -> Any:
     """(sum over j of e^(a_j) * v_j) / (sum of e^(a_j)), a_j = scale * q_i . k_j + slope * (j - i - off) + mask_ij; lse the logarithm of that sum, rounded once.
 
     q: f16 bf16 f32
@@ -4230,15 +4230,18 @@ def attention(q: A, k: A, v: A, *, mask: Any | None = None, slopes: Any | None =
     bottom_right: off is Lk - Lq, not 0
     left: keys j >= i + off - left alone; negative: all
     right: keys j <= i + off + right alone; negative: all
+    dropout: the share of weights that are dropped: 0, or in [2^-32, 1); others are divided by 1 less it
+    seed: of the draws: the Philox key (its 64 bits)
+    stream: the upper half of the Philox counter (its 64 bits)
     lse: return lse as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    return _call(309, (q, k, v, mask, slopes), out, (scale, causal, bottom_right, left, right), None, lse)
+    return _call(309, (q, k, v, mask, slopes), out, (scale, causal, bottom_right, left, right, dropout, seed, stream), None, lse)
 
 
 def attention_backward(g: A, q: A, k: A, v: A, y: A, lse: Any, *, mask: Any | None = None, slopes: Any | None = None,
         scale: float | None = None, causal: bool = False, bottom_right: bool = False, left: int = -1, right: int = -1,
-        out: Sequence[Any] | None = None) -> tuple[A, A, A]:
+        dropout: float = 0.0, seed: int = 0, stream: int = 0, out: Sequence[Any] | None = None) -> tuple[A, A, A]:
     """P_ij = e^(a_ij - lse_i), T_ij = g_i . v_j - g_i . y_i: grad_q_i = scale * sum over j of P_ij * T_ij * k_j, grad_k_j = scale * sum over i of P_ij * T_ij * q_i, grad_v_j = sum over i of P_ij * g_i, rounded once.
 
     g: f16 bf16 f32
@@ -4257,8 +4260,11 @@ def attention_backward(g: A, q: A, k: A, v: A, y: A, lse: Any, *, mask: Any | No
     bottom_right: off is Lk - Lq, not 0
     left: keys j >= i + off - left alone; negative: all
     right: keys j <= i + off + right alone; negative: all
+    dropout: the share of weights that are dropped: 0, or in [2^-32, 1); others are divided by 1 less it
+    seed: of the draws: the Philox key (its 64 bits)
+    stream: the upper half of the Philox counter (its 64 bits)
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: tuple[A, A, A] = _call(310, (g, q, k, v, y, lse, mask, slopes), out, (scale, causal, bottom_right, left, right), None, True)
+    result: tuple[A, A, A] = _call(310, (g, q, k, v, y, lse, mask, slopes), out, (scale, causal, bottom_right, left, right, dropout, seed, stream), None, True)
     return result
