@@ -499,7 +499,9 @@ std::vector<group> row_calls(const subject& what) {
   }
   for (const std::int64_t length : {27, 28, 63, 64, 259, 260, 8209, 8212, 65541, 65544}) {
     const layout how = length % 2 == 0 ? layout::contiguous : layout::stepped;
-    all.push_back({on_one(call({length < 1000 ? 3 : 1, length}, "1", how))});
+    // Where a block has several rows there are as many: threads of fewer have fewer elements each.
+    const std::int64_t rows = length < 100 ? 3 : length < 1000 ? 17 : 1;
+    all.push_back({on_one(call({rows, length}, "1", how))});
   }
   all.push_back({on_one(call({2, 37, 19}, "1", layout::contiguous)), on_one(call({2, 300, 9}, "1", layout::contiguous)),
                  on_one(call({1, 300, 4}, "1", layout::contiguous))});

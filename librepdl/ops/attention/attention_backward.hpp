@@ -437,7 +437,7 @@ struct row_exact {
       const ball<L> factor = exponential(shortened<L>(is_far ? exact_ball(zero_limbs<16>()) : f.top));
       if (!is_one) multiply_by(r, factor);
     }
-    divide_by_kept(r, row.of.draws);
+    divide_by(r, kept_ball<L>(row.of.draws));
     T low = from_bits<T>(round_bits<T>(r.middle)), high = low;
     if (!r.exact()) {
       const ball_ends<L> ends = ends_of(r);

@@ -154,6 +154,12 @@ def test_torch_func_and_forward_derivatives():
     q, k, v = (t.detach() for t in operands((4, 3, 5, 8), (4, 3, 7, 8), (4, 3, 7, 6)))
     whole = attention(q, k, v, is_causal=True)
     assert torch.equal(vmap(lambda *x: attention(*x, is_causal=True))(q, k, v), whole)
+    with pytest.raises(RuntimeError, match="randomness"):
+        vmap(lambda *x: attention(*x, dropout_p=0.5))(q, k, v)
+    torch.manual_seed(2)
+    drawn = vmap(lambda *x: attention(*x, dropout_p=0.5), randomness="same")(q, k, v)
+    torch.manual_seed(2)
+    assert torch.equal(drawn[0], attention(q[0], k[0], v[0], dropout_p=0.5))
     of_q = vmap(grad(lambda *x: attention(*x).square().sum()))(q, k, v)
     leaf = q.clone().requires_grad_()
     attention(leaf, k, v).square().sum().backward()

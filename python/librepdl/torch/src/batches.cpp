@@ -269,7 +269,9 @@ bool run_batched(batching how, const OperatorHandle& op, Stack* stack) {
   const batch b(op, arguments);
   if (b.size == 0) return false;
   torch::jit::drop(*stack, count);
-  const bool draws = how == batching::drawn && !is(false, op.schema(), arguments, "train");
+  const auto share = op.schema().argumentIndexWithName("dropout_p");
+  const bool draws = how == batching::drawn && !is(false, op.schema(), arguments, "train") &&
+                     !(share.has_value() && arguments[*share].toDouble() == 0);
   TORCH_CHECK(!draws || b.randomness != RandomnessType::Error,
               "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
               "'different' randomness flags on vmap or perform the randomness operation out of vmap");

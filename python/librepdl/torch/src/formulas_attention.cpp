@@ -195,9 +195,7 @@ void attention(call& c) {
   TORCH_CHECK(!a.grouped || (a.q.dim() >= 3 && a.k.dim() >= 3 && a.v.dim() >= 3 && a.k.size(-3) != 0 &&
                              a.v.size(-3) != 0 && a.q.size(-3) % a.k.size(-3) == 0 && a.q.size(-3) % a.v.size(-3) == 0),
               "scaled_dot_product_attention: the number of heads of key and value must divide that of query");
-  // Draws of torch.func.vmap are for PyTorch to allow.
-  const bool draws = dropout != 0 && c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::FuncTorchVmapMode);
-  if (draws || !(dropout == 0 || (dropout >= 0x1p-32 && dropout < 1)) || !is_one_operation(a))
+  if (!(dropout == 0 || (dropout >= 0x1p-32 && dropout < 1)) || !is_one_operation(a))
     return c.give(composed(a).result(dropout));
   a.dropout = dropout;
   bool has_tangent = false;

@@ -686,11 +686,13 @@ class door {
                           front = DispatchKey::FuncTorchDynamicLayerFrontMode;
     const bool calls = op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd);
     if (s.kind == variant::out) return;
-    if (op.hasKernelForDispatchKey(numbers) && !(calls && r.what != action::pin)) {
+    const bool draws = op.hasTag(at::Tag::nondeterministic_seeded);
+    if ((op.hasKernelForDispatchKey(numbers) || (draws && r.what == action::formula)) &&
+        !(calls && r.what != action::pin)) {
       if (r.what == action::pin) {
         put_replaced(op, s, r, numbers);
       } else {
-        put_batched(op, numbers, op.hasTag(at::Tag::nondeterministic_seeded) ? batching::drawn : batching::each, {});
+        put_batched(op, numbers, draws ? batching::drawn : batching::each, {});
       }
     }
     if (r.what == action::pass) return;
