@@ -1,6 +1,6 @@
 """Attention beside PyTorch's: on a GPU the memory-efficient kernel of f32 and flash attention of 16 bits; on the CPU what PyTorch takes.
 
-    python3 bench/attention.py [--rounds 15] [--only TEXT] [--backward] [--cpu THREADS]
+    python3 bench/attention.py [--rounds 15] [--only TEXT] [--backward] [--dropout P] [--cpu THREADS]
 
 For each shape (batch x heads x queries x head size, as many keys unless it says so) milliseconds, medians of the rounds, by turns in one run, and their ratio; how
 many of the results each tier decided; and whether a few queries, or with --backward all gradients of one head, have the bits that the CPU gives them.
@@ -40,43 +40,44 @@ def peer_of(q, peer):
     return sdpa_kernel(peer) if q.is_cuda else contextlib.nullcontext()
 
 
-def forward(q, k, v, causal, peer):
+def forward(q, k, v, causal, peer, dropout):
     """(our call, PyTorch's, whether our results are those of the CPU)"""
     out = torch.empty_like(q)
 
     def ours() -> None:
-        librepdl.attention(q, k, v, causal=causal, out=out)
+        librepdl.attention(q, k, v, causal=causal, dropout=dropout, out=out)
 
     def theirs() -> None:
         with peer_of(q, peer):
-            F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+            F.scaled_dot_product_attention(q, k, v, is_causal=causal, dropout_p=dropout)
 
     def is_same() -> bool:
-        few = librepdl.attention(q[:1, :1, -3:].cpu(), k[:1, :1].cpu(), v[:1, :1].cpu(), causal=causal, bottom_right=True)
-        return torch.equal(few, out[:1, :1, -3:].cpu())
+        rows = slice(0, 3) if dropout else slice(-3, None)  # draws belong to places
+        few = librepdl.attention(q[:1, :1, rows].cpu(), k[:1, :1].cpu(), v[:1, :1].cpu(), causal=causal, bottom_right=not dropout, dropout=dropout)
+        return torch.equal(few, out[:1, :1, rows].cpu())
 
     return ours, theirs, is_same
 
 
-def backward(q, k, v, causal, peer):
+def backward(q, k, v, causal, peer, dropout):
     """The same of the gradients of q, k and v; None for few queries, which nobody trains with."""
     if q.shape[-2] != k.shape[-2]:
         return None
     g = torch.randn_like(q)
-    y, lse = librepdl.attention(q, k, v, causal=causal, lse=True)
+    y, lse = librepdl.attention(q, k, v, causal=causal, dropout=dropout, lse=True)
     out = tuple(torch.empty_like(x) for x in (q, k, v))
     asked = [x.detach().requires_grad_() for x in (q, k, v)]
     with peer_of(q, peer):
-        result = F.scaled_dot_product_attention(*asked, is_causal=causal)
+        result = F.scaled_dot_product_attention(*asked, is_causal=causal, dropout_p=dropout)
 
     def ours() -> None:
-        librepdl.attention_backward(g, q, k, v, y, lse, causal=causal, out=out)
+        librepdl.attention_backward(g, q, k, v, y, lse, causal=causal, dropout=dropout, out=out)
 
     def theirs() -> None:
         torch.autograd.grad(result, asked, g, retain_graph=True)
 
     def is_same() -> bool:
-        one = librepdl.attention_backward(*(x[:1, :1].cpu() for x in (g, q, k, v, y, lse)), causal=causal)
+        one = librepdl.attention_backward(*(x[:1, :1].cpu() for x in (g, q, k, v, y, lse)), causal=causal, dropout=dropout)
         return all(torch.equal(a, b[:1, :1].cpu()) for a, b in zip(one, out))
 
     return ours, theirs, is_same
@@ -87,6 +88,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", default="")
     parser.add_argument("--backward", action="store_true")
+    parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--cpu", type=int, metavar="THREADS")
     given = parser.parse_args()
     device = "cpu" if given.cpu else "cuda"
@@ -110,7 +112,7 @@ def measure(given, device) -> None:
                 torch.manual_seed(0)
                 q = torch.randn(batch, heads, queries, size, device=device).to(dtype)
                 k, v = (torch.randn(batch, heads, keys, size, device=device).to(dtype) for _ in range(2))
-                measured = backward(q, k, v, causal, peer) if given.backward else forward(q, k, v, causal, peer)
+                measured = (backward if given.backward else forward)(q, k, v, causal, peer, given.dropout)
                 if measured is None:
                     continue
                 ours, theirs, is_same = measured
