@@ -941,6 +941,17 @@ std::vector<group> attention_calls(const subject& what) {
     }
     all.push_back(std::move(g));
   }
+  for (const dtype mask : {dtype::boolean, what.in}) {  // tiles with masks and slopes
+    group g;
+    for (const std::int64_t size : {48, 104}) {
+      test_call c = call(4, 45, 131, size + 16, size, layout::contiguous);
+      c.attrs = {{"scale", "0.01"}};
+      c.in.push_back({{45, 131}, layout::contiguous, mask});
+      c.in.push_back({{4}, layout::contiguous, dtype::f32});
+      g.push_back(c);
+    }
+    all.push_back(std::move(g));
+  }
   return all;
 }
 
@@ -975,6 +986,17 @@ std::vector<group> attention_backward_calls(const subject& what) {
       c.attrs = attrs;
       g.push_back(c);
       g.push_back(wide(c));
+    }
+    all.push_back(std::move(g));
+  }
+  for (const dtype mask : {dtype::boolean, what.in}) {  // tiles with masks and slopes
+    group g;
+    for (const std::int64_t size : {48, 104}) {
+      test_call c = call(4, 45, 131, size + 16, size, layout::contiguous);
+      c.attrs = {{"scale", "0.01"}};
+      c.in.push_back({{45, 131}, layout::contiguous, mask});
+      c.in.push_back({{4}, layout::contiguous, dtype::f32});
+      g.push_back(c);
     }
     all.push_back(std::move(g));
   }

@@ -3,9 +3,11 @@
 //
 // Scores, scale times products of split operands (second_tier.cuh), are within |scale| split_error + 2^-103 B of theirs, weights within that and 2^-71
 // of themselves (wide_exponential_of_lanes), and sums of weights, and of weights times v, of n keys within (2 n^2 + 16 n) u^2 more: of each
-// addition what the low part, at most n u of the sum, loses. All that is relative to sum w_j |v_je| <= V_e l, and l.
+// addition what the low part, at most n u of the sum, loses. All that is relative to sum w_j |v_je| <= V_e l, and l. What is added to a product, x, errs
+// by 2^-102 |x| more.
 #include "backends/cuda/attention/attention_tiles.cuh"
 #include "backends/cuda/attention/second_tier.cuh"
+#include "backends/cuda/attention/tile_bias.cuh"
 #include "librepdl/ops/formats.hpp"
 
 namespace repdl::cuda {
@@ -25,6 +27,9 @@ struct second_tiling {
     int first[rows_of_second], last[rows_of_second];
     int open[rows_of_second][most_open], most;  // results; -1: no more; the most that a query has
     double norm[rows_of_second], greatest;
+    double slope[rows_of_second];
+    long long mask_at[rows_of_second], here[rows_of_second];  // here: i + off
+    int greatest_bias[rows_of_second];                        // the bits of a number of binary32
   };
 };
 
@@ -44,6 +49,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
   const T* const k = static_cast<const T*>(g.k) + at[1] + key_head * g.k_at.head;
   const T* const v = static_cast<const T*>(g.v) + at[2] + key_head * g.v_at.head;
   const int count = open.counts[of];
+  const bool has_bias = g.mask != nullptr || g.slopes != nullptr;
   std::int64_t decided = 0;
   if (tid == 0) m.greatest = static_cast<double>(greatest_norm(statistics, of, chunks));
   for (std::int64_t group = blockIdx.x % groups_of_head; group * rows_of_second < count; group += groups_of_head) {
@@ -54,12 +60,16 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
                          n = place < count ? open.queries[of * open.most + place] : -1;
       find_open(bits + (n < 0 ? 0 : n) * g.words, n < 0 ? 0 : g.words - 1, m.open[tid]);
       const bool is_there = n >= 0 && m.open[tid][0] >= 0;
-      const std::int64_t i = n % g.queries;
+      const std::int64_t i = n % g.queries, head = n / g.queries % g.heads;
       const auto within = [&](std::int64_t j) { return static_cast<int>(j < 0 ? 0 : j > g.keys ? g.keys : j); };
       for (int o = 0; o < most_open; ++o) {
         if (m.open[tid][o] >= 0) atomicMax(&m.most, o + 1);
       }
       m.n[tid] = is_there ? n : -1;
+      m.here[tid] = i + g.offset;
+      m.mask_at[tid] = at[3] + head * g.mask_at.head + i * g.mask_at.row;
+      m.slope[tid] = is_there && g.slopes != nullptr ? static_cast<double>(g.slopes[head * g.slope_step]) : 0.0;
+      m.greatest_bias[tid] = 0;
       m.first[tid] = is_there ? within(i + g.offset - g.before) : 0;
       m.last[tid] = is_there ? within(i + g.offset + g.after + 1) : 0;
     }
@@ -104,6 +114,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
     };
     const int most = m.most;
     running_sum weights[2], results[2][most_open];
+    double greatest_bias[2] = {};
     int j0 = begin + warp * keys;
     copy(j0, 0);
     for (int stage = 0; j0 < end; j0 += cut::warps * keys, stage ^= 1) {
@@ -129,9 +140,19 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
 #pragma unroll
         for (int x = 0; x < 4; ++x) {
           const int r = row + 8 * (x / 2), j = j0 + 8 * eight + 2 * t + x % 2;
-          const num::dd score = num::mul(num::two_sum(sum[eight][x], rest[eight][x]), g.scale);
+          num::dd score = num::mul(num::two_sum(sum[eight][x], rest[eight][x]), g.scale);
+          bool counts = j >= m.first[r] && j < m.last[r];
+          if (has_bias) {
+            score_bias b;
+            if (counts)
+              b = bias_of<T>(g.mask, g.is_added, m.mask_at[r] + j * g.mask_at.element, m.slope[r], j - m.here[r]);
+            score = num::add(num::add(score, num::two_prod(b.slope, b.distance)), num::dd{b.mask, 0.0});
+            counts = b.is_present && score.hi >= least_score;
+            greatest_bias[x / 2] = counts && b.size() > greatest_bias[x / 2] ? b.size() : greatest_bias[x / 2];
+            if (!counts) score = {0.0, 0.0};
+          }
           num::dd w = exponential(score.hi, score.lo);
-          if (j < m.first[r] || j >= m.last[r]) w = {0.0, 0.0};
+          if (!counts) w = {0.0, 0.0};
           weights[x / 2].add(w.hi, w.lo);
           if (g.draws.any() && !g.draws.keep(m.n[r] * g.keys + j)) continue;
 #pragma unroll
@@ -148,6 +169,8 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
     wait_for_copies<0>();
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
+      // In the order of their bits, as none is negative.
+      if (has_bias) atomicMax(m.greatest_bias + row + 8 * h, __float_as_int(__double2float_ru(greatest_bias[h])));
       weights[h].over_lanes();
       double(*const to)[2] = m.sums[warp][row + 8 * h];
       if (t == 0) to[0][0] = weights[h].hi, to[0][1] = weights[h].lo;
@@ -169,7 +192,8 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
         }
         const double terms = static_cast<double>(m.last[r] - m.first[r] + 64), scale = num::magnitude_of(g.scale);
         const double bound = scale * m.norm[r] * m.greatest * (1 + 0x1p-20);
-        const double score = scale * split_error(g.size, m.norm[r], m.greatest) + 0x1p-103 * bound;
+        const double bias = static_cast<double>(__int_as_float(m.greatest_bias[r]));
+        const double score = scale * split_error(g.size, m.norm[r], m.greatest) + 0x1p-103 * bound + 0x1p-102 * bias;
         const double relative = (score + 0x1p-71 + (2 * terms + 16) * terms * (u * u)) * (1 + 0x1p-10);
         const of_column c = column_of(statistics, of, chunks, e);
         num::wide<double> x{num::two_sum(o.hi, o.lo), 0.0};

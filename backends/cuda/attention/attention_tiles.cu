@@ -1,4 +1,4 @@
-// Attention without masks and slopes, of heads of at most 128 numbers: tiles of 16 queries a warp by 32 keys with the fp64 matrix instruction (T. Dao,
+// Attention of heads of at most 128 numbers: tiles of 16 queries a warp by 32 keys with the fp64 matrix instruction (T. Dao,
 // "FlashAttention-2", 2023). A block has 4 or 8 warps: queries of all heads that go with one head of keys, one head after the other. Tiles of keys and values,
 // packed in binary64 as the instruction takes them (packed_lines.cuh), are copied while the former ones are computed with: a warp's weights, which its
 // lanes have as results of one product, are operands of the next one where key 2 t + j is in the place 4 j + t of eight.
@@ -13,8 +13,13 @@
 // and results as in attention_kernels.cpp of the CPU, with V_e the greatest |v_je| of all keys and N_e their norm: within
 // (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((33 + D / 16) B + 6 + B + 64 + tiles + 16) u.
 // ln l: l = 2^k m, k ln2 + ln m within 4 u (|k| + 1).
+//
+// With dropout o_e has the weights that are kept, and results the factor 1 / (1 - p), within 3 u: 4 u more. With masks and slopes a_j is no more than that of the
+// product and of what is added, x: (33 + D / 16 + 1) u B + 4 u |x|, as the sums' roundings are; a query with an a_j above 300, or without one near enough
+// to 0, is left to attention_first, and weights of a_j below -500 are left out.
 #include "backends/cuda/attention/attention_tiles.cuh"
 #include "backends/cuda/attention/packed_lines.cuh"
+#include "backends/cuda/attention/tile_bias.cuh"
 #include "backends/cuda/attention/tile_draws.cuh"
 #include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "librepdl/ops/formats.hpp"
@@ -64,14 +69,14 @@ __global__ void __launch_bounds__(survey_threads)
   }
 }
 
-// What a query's results are certified with: `spread` is sqrt(sum w_j^2) / l, `relative` (error / l + c u) of the bounds above.
+// What a query's results are certified with, by the bounds above: `bound` B, `greatest` of |a_j| and of four times what is added to the product. `spread` is sqrt(sum w_j^2) / l, `relative` (error / l + c u) of the bounds above.
 struct query_sums {
   double sum, spread, relative, rate;
 
   __device__ query_sums(double l, double squares, double bound, std::int64_t size, double additions, bool by_first,
-                        double of_kept = 1)
+                        double of_kept, double greatest)
       : sum(l), spread(sqrt(squares) / l * (1 + 0x1p-20)), rate(of_kept) {
-    const double score = (height_of_product(size) + 1) * bound + 6 + bound;
+    const double score = (height_of_product(size) + 2) * bound + 6 + greatest;
     relative = by_first ? (score + (64 + additions + 20)) * u * (1 + 0x1p-20) : num::infinity;
   }
   template <class T>
@@ -108,13 +113,14 @@ struct tiling {
   };
 };
 
-template <class T, int Size, bool Drops>
+template <class T, int Size, tile_extras Extras>
 __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blocks)
     attention_tiles(const __grid_constant__ attention_geometry g, std::int64_t blocks_of_head, std::int64_t chunks,
                     std::int64_t first_head, const double* packed, bool by_first, const float* statistics,
                     std::uint32_t* bits, const open_queries open_ones, counter* counters) {
   using cut = tiling<T, Size>;
   constexpr int steps = cut::steps, threads = cut::threads, eights = cut::eights, most_words = Size / 32;
+  constexpr bool has_bias = Extras == tile_extras::masks, may_drop = Extras != tile_extras::none;
   auto& m = memory_of_block<typename cut::memory>();
   const exponential_of_lanes exponential;
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
@@ -140,13 +146,19 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
   // A lane's two queries: rows g and g + 8 of its warp's tile.
   int first[2], last[2];
   double bound[2];
-  std::uint64_t pair[2];  // with key 0
+  std::uint64_t pair[2];             // with key 0
+  std::int64_t mask_at[2], here[2];  // here: i + off
+  double slope[2] = {}, greatest_bias[2] = {};
+  bool has_some[2] = {}, is_odd[2] = {};
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const std::int64_t r = tile + row + 8 * h;
     const bool is_there = r < g.group * g.queries;
     const std::int64_t head = key_head * g.group + (is_there ? r / g.queries : 0), i = is_there ? r % g.queries : 0;
     pair[h] = static_cast<std::uint64_t>(((batch * g.heads + head) * g.queries + i) * g.keys);
+    here[h] = i + g.offset;
+    mask_at[h] = at[3] + head * g.mask_at.head + i * g.mask_at.row;
+    if (has_bias && g.slopes != nullptr) slope[h] = static_cast<double>(g.slopes[head * g.slope_step]);
     const auto within = [&](std::int64_t j) { return static_cast<int>(j < 0 ? 0 : j > g.keys ? g.keys : j); };
     first[h] = is_there ? within(i + g.offset - g.before) : 0;
     last[h] = is_there ? within(i + g.offset + g.after + 1) : 0;
@@ -171,7 +183,7 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
       atomicMax(&m.end, last[h]);
     }
   }
-  const bool is_left = __any_sync(full_warp, !(bound[0] < most_score) || !(bound[1] < most_score));
+  const bool is_left_of_all = __any_sync(full_warp, !(bound[0] < most_score) || !(bound[1] < most_score));
   const column_range range(first, last, keys);
   __syncthreads();
   const int begin = m.begin / tile_keys * tile_keys, end = m.end;
@@ -190,16 +202,36 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
     wait_for_copies<0>();
     __syncthreads();
     if (j0 + tile_keys < end) copy(j0 + tile_keys, stage ^ 1);
-    if (is_left || !range.has_any(j0, tile_keys)) continue;
+    if (is_left_of_all || !range.has_any(j0, tile_keys)) continue;
     double w[eights][4];
     multiply_lines(m.queries, tid, m.keys[stage], w);
     const bool is_whole = range.has_all(j0, tile_keys);
+    if constexpr (has_bias) {
 #pragma unroll
-    for (int eight = 0; eight < eights; ++eight) {
+      for (int eight = 0; eight < eights; ++eight) {
 #pragma unroll
-      for (int x = 0; x < 4; ++x) w[eight][x] = exponential(w[eight][x] * g.scale);
+        for (int x = 0; x < 4; ++x) {
+          const int h = x / 2, j = j0 + 8 * eight + 2 * t + x % 2;
+          score_bias b;
+          if (j >= first[h] && j < last[h])
+            b = bias_of<T>(g.mask, g.is_added, mask_at[h] + j * g.mask_at.element, slope[h], j - here[h]);
+          const double a = (w[eight][x] * g.scale + b.along()) + b.mask, size = b.size();
+          const bool counts = b.is_present && a >= least_score && a <= most_score;
+          has_some[h] = has_some[h] || b.is_present;
+          is_odd[h] = is_odd[h] || (b.is_present && !(a <= most_score));
+          greatest_bias[h] = counts && size > greatest_bias[h] ? size : greatest_bias[h];
+          const double e = exponential(counts ? a : 0.0);
+          w[eight][x] = counts ? e : 0.0;
+        }
+      }
+    } else {
+#pragma unroll
+      for (int eight = 0; eight < eights; ++eight) {
+#pragma unroll
+        for (int x = 0; x < 4; ++x) w[eight][x] = exponential(w[eight][x] * g.scale);
+      }
     }
-    if (!is_whole) {
+    if (!has_bias && !is_whole) {
 #pragma unroll
       for (int eight = 0; eight < eights; ++eight) {
 #pragma unroll
@@ -218,7 +250,7 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
         squares[x / 2] = fma(e, e, squares[x / 2]);
       }
     }
-    if constexpr (Drops) {
+    if (may_drop && (!has_bias || g.draws.any())) {
 #pragma unroll
       for (int eight = 0; eight < eights; ++eight) {
         const auto j = static_cast<std::uint64_t>(j0 + 8 * eight);
@@ -238,10 +270,18 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
     over_lanes_of_row(squares[h]);
     std::uint32_t open[most_words] = {};
     const std::int64_t r = tile + row + 8 * h;
-    const bool is_there = r<g.group * g.queries, has_keys = last[h]> first[h];
+    const bool is_there = r < g.group * g.queries;
+    bool has_keys = last[h] > first[h], is_left = is_left_of_all;
+    double greatest = bound[h];
+    if constexpr (has_bias) {
+      has_keys = any_lane_of_row(has_some[h]);
+      is_left = is_left || any_lane_of_row(is_odd[h]) || (has_keys && !(sum[h] >= least_sum));
+      greatest = -least_score + 4 * greatest_over_lanes_of_row(greatest_bias[h]);
+    }
     const std::int64_t i = is_there ? r % g.queries : 0, head = key_head * g.group + (is_there ? r / g.queries : 0),
                        n = (batch * g.heads + head) * g.queries + i;
-    const query_sums sums(sum[h], squares[h], bound[h], g.size, tiles, by_first, Drops ? g.draws.rate() : 1.0);
+    const query_sums sums(sum[h], squares[h], bound[h], g.size, tiles, by_first, may_drop ? g.draws.rate() : 1.0,
+                          greatest);
     if (is_there && !is_left) {
       T* const out = static_cast<T*>(g.out) + at[4] + head * g.out_at.head + i * g.out_at.row;
 #pragma unroll
@@ -435,7 +475,7 @@ __global__ void __launch_bounds__(survey_threads)
       all += sums[((of * parts + part) * rows + r) * numbers_of_part + e];
     return all;
   };
-  const query_sums found(total(most_size), total(most_size + 1), bound, g.size, additions, by_first);
+  const query_sums found(total(most_size), total(most_size + 1), bound, g.size, additions, by_first, 1.0, bound);
   std::int64_t decided = 0, settled = 0;
   bool any = false;
   for (std::int64_t word = 0; word + 1 < g.words; ++word) {
@@ -483,10 +523,9 @@ std::int64_t memory_of(const plan::attention_plan& p) {
 }  // namespace
 
 bool is_for_tiles(const plan::attention_plan& p, const properties& d) {
-  return d.capability >= 80 && !d.choice.wide && p.mask == nullptr && p.slopes == nullptr && p.keys > 0 &&
-         p.keys <= most_lines && p.size > 0 && p.value_size > 0 && p.size <= most_size && p.value_size <= most_size &&
-         memory_of(p) <= largest_memory(d) && is_packed(p, p.k, p.k_at, p.size) &&
-         is_packed(p, p.v, p.v_at, p.value_size);
+  return d.capability >= 80 && !d.choice.wide && p.keys > 0 && p.keys <= most_lines && p.size > 0 && p.value_size > 0 &&
+         p.size <= most_size && p.value_size <= most_size && memory_of(p) <= largest_memory(d) &&
+         is_packed(p, p.k, p.k_at, p.size) && is_packed(p, p.v, p.v_at, p.value_size);
 }
 std::int64_t statistics_of_tiles(const plan::attention_plan& p) {
   return p.batches * p.key_heads * chunks_of(p.keys) * numbers_of_chunk;
@@ -494,7 +533,9 @@ std::int64_t statistics_of_tiles(const plan::attention_plan& p) {
 std::int64_t parts_of_tiles(const plan::attention_plan& p, const properties& d) {
   const std::int64_t rows = p.heads / p.key_heads * p.queries, heads = p.batches * p.key_heads;
   constexpr std::int64_t least_keys = 512;  // of a part
-  if (rows > 16 || p.threshold != 0 || p.keys < 2 * least_keys || shared_limit(d) < (144 << 10)) return 0;
+  if (rows > 16 || p.threshold != 0 || p.mask != nullptr || p.slopes != nullptr || p.keys < 2 * least_keys ||
+      shared_limit(d) < (144 << 10))
+    return 0;
   return std::clamp<std::int64_t>(d.multiprocessors / heads, 1, p.keys / least_keys);
 }
 std::int64_t sums_of_tiles(const plan::attention_plan& p, const properties& d) {
@@ -535,12 +576,21 @@ void enqueue_tiles(const attention_geometry& g, dtype type, bool by_first, std::
       for (std::int64_t first = 0; first < heads; first += at_once) {
         const std::int64_t count = std::min(at_once, heads - first);
         survey(first, count, packed, cut::steps);
-        const auto tiles = [&]<bool Drops>() {
-          launch_kernel<attention_tiles<T, Size, Drops>>(j, count * blocks, cut::threads, sizeof(typename cut::memory),
-                                                         g, blocks, chunks, first, static_cast<const double*>(packed),
-                                                         by_first, known, bits, open, j.counters);
+        const auto tiles = [&]<tile_extras Extras>() {
+          launch_kernel<attention_tiles<T, Size, Extras>>(j, count * blocks, cut::threads, sizeof(typename cut::memory),
+                                                          g, blocks, chunks, first, static_cast<const double*>(packed),
+                                                          by_first, known, bits, open, j.counters);
         };
-        g.draws.any() ? tiles.template operator()<true>() : tiles.template operator()<false>();
+        switch (extras_of(g.mask, g.slopes, g.draws)) {
+          case tile_extras::none:
+            tiles.template operator()<tile_extras::none>();
+            break;
+          case tile_extras::draws:
+            tiles.template operator()<tile_extras::draws>();
+            break;
+          case tile_extras::masks:
+            tiles.template operator()<tile_extras::masks>();
+        }
       }
     };
     std::max(g.size, g.value_size) <= 64 ? run.template operator()<64>() : run.template operator()<128>();

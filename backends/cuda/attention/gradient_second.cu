@@ -8,6 +8,7 @@
 // that of w_c g_c within V (eps + (2 n^2 + 16 n) u^2) sum w_c.
 #include "backends/cuda/attention/gradient_tiles.cuh"
 #include "backends/cuda/attention/second_tier.cuh"
+#include "backends/cuda/attention/tile_bias.cuh"
 #include "librepdl/ops/formats.hpp"
 
 namespace repdl::cuda {
@@ -45,6 +46,9 @@ struct second_tiling {
     long long n[rows_of_second];
     int first[rows_of_second], last[rows_of_second];
     int open[rows_of_second][most_open], most;  // results; -1: no more; the most that a row has
+    double slope[rows_of_second];
+    long long mask_at[rows_of_second], here[rows_of_second];  // as in gradient_tiles
+    int greatest_bias[rows_of_second], has_gone[rows_of_second];
     query_sum sums_of_columns[warps][2][columns];
   };
 };
@@ -66,6 +70,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
   const int count = open.counts[(IsKey ? open.heads : 0) + of];
   const std::int64_t* const list = open.list(IsKey, of);
   std::int64_t decided = 0;
+  const bool has_bias = g.of.mask != nullptr || g.of.slopes != nullptr;
   if (tid == 0) m.facts = facts_of<IsKey>(places, records, of, first_head, g.of.group);
 
   // The head of q, and the place, of query row n; the place of key row n.
@@ -110,6 +115,11 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
       const std::int64_t i = n < 0 ? 0 : place_of(n), limit = IsKey ? g.of.queries : g.of.keys;
       const auto within = [&](std::int64_t j) { return static_cast<int>(j < 0 ? 0 : j > limit ? limit : j); };
       m.n[tid] = n;
+      m.here[tid] = IsKey ? i - g.of.offset : i + g.of.offset;
+      const std::int64_t head = IsKey || n < 0 ? 0 : head_of(n);
+      m.mask_at[tid] = at[5] + (IsKey ? i * g.of.mask_at.element : head * g.of.mask_at.head + i * g.of.mask_at.row);
+      m.slope[tid] = IsKey || g.of.slopes == nullptr ? 0.0 : static_cast<double>(g.of.slopes[head * g.of.slope_step]);
+      m.greatest_bias[tid] = m.has_gone[tid] = 0;
       m.first[tid] = n < 0 ? 0 : IsKey ? within(i - g.of.offset - g.of.after) : within(i + g.of.offset - g.of.before);
       m.last[tid] = n < 0   ? 0
                     : IsKey ? within(i - g.of.offset + g.of.before + 1)
@@ -181,7 +191,8 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
     };
     const int most_open_ones = m.most;
     running_sum results[2][most_open];
-    double weights[2] = {}, products[2] = {};
+    double weights[2] = {}, products[2] = {}, greatest_bias[2] = {};
+    bool has_gone[2] = {};
     copy(warp, 0);
     int stage = 0;
     for (std::int64_t n = warp; n < tiles; n += cut::warps, stage ^= 1) {
@@ -198,7 +209,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
         for (int x = 0; x < 4; ++x) {
           const int h = x / 2, r = row + 8 * h;
           const int j = j0 + 8 * eight + 2 * t + x % 2;
-          const bool is_there = j >= m.first[r] && j < m.last[r];  // of others lse and D may be anything
+          bool is_there = j >= m.first[r] && j < m.last[r];  // of others lse and D may be anything
           double minus = -lse[h], hi = d_hi[h], lo = d_lo[h];
           if constexpr (IsKey) {
             const query_sum& d = m.sums_of_columns[warp][stage][j - j0];
@@ -206,8 +217,28 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
             hi = d.hi;
             lo = d.lo;
           }
-          const num::dd b =
-              num::add(num::mul(num::two_sum(score[eight][x], score_rest[eight][x]), g.of.scale), num::dd{minus, 0.0});
+          num::dd b = num::mul(num::two_sum(score[eight][x], score_rest[eight][x]), g.of.scale);
+          score_bias bias;
+          if (has_bias && is_there) {
+            const std::int64_t head = key_head * g.of.group + n / of_head;
+            const double slope = !IsKey                   ? m.slope[r]
+                                 : g.of.slopes == nullptr ? 0.0
+                                                          : static_cast<double>(g.of.slopes[head * g.of.slope_step]);
+            bias = bias_of<T>(
+                g.of.mask, g.of.is_added,
+                m.mask_at[r] + (IsKey ? head * g.of.mask_at.head + j * g.of.mask_at.row : j * g.of.mask_at.element),
+                slope, IsKey ? m.here[r] - j : j - m.here[r]);
+            b = num::add(num::add(b, num::two_prod(bias.slope, bias.distance)), num::dd{bias.mask, 0.0});
+          }
+          b = num::add(b, num::dd{minus, 0.0});
+          if (has_bias) {
+            const bool gone = bias.is_present && !(b.hi >= least_score);
+            is_there = bias.is_present && !gone;
+            has_gone[h] = has_gone[h] || gone;
+            const double size = bias.size() + num::magnitude_of(minus);
+            greatest_bias[h] = is_there && size > greatest_bias[h] ? size : greatest_bias[h];
+            if (!is_there) b = {0.0, 0.0};
+          }
           num::dd w = exponential(b.hi, b.lo), of_row = num::two_sum(factor[eight][x], factor_rest[eight][x]);
           bool is_kept = true;
           if (g.of.draws.any()) {
@@ -238,6 +269,10 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
     wait_for_copies<0>();
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
+      if (has_bias) {  // in the order of their bits, as none is negative
+        atomicMax(m.greatest_bias + row + 8 * h, __float_as_int(__double2float_ru(greatest_bias[h])));
+        if (has_gone[h]) m.has_gone[row + 8 * h] = 1;
+      }
 #pragma unroll
       for (int by = 1; by < 4; by *= 2) {
         weights[h] += __shfl_xor_sync(full_warp, weights[h], by);
@@ -276,6 +311,8 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
               static_cast<double>(g.of.lse[at[6] + head_of(n) * g.of.lse_at.head + place_of(n) * g.of.lse_at.row]));
           of_d = num::magnitude_of(d.hi);
         }
+        if (has_bias) logarithm = static_cast<double>(__int_as_float(m.greatest_bias[r])) - least_score;
+        const double gone = m.has_gone[r] != 0 ? 0x1p-690 : 0.0;
         const double error_d = IsKey ? static_cast<double>(m.facts.error) : d.error;
         const double bound = scale * m.norm[0][r] * norm[0] * (1 + 0x1p-20);
         const double eps =
@@ -286,11 +323,12 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
                      added = (2 * terms + 16) * terms * (u * u);
         const double most =
             static_cast<double>(most_of<IsKey>(places, records, of, first_head, g.of.group, is_weight ? 1 : 0, e));
+        const double left_out = is_weight ? gone : gone * (m.norm[1][r] * norm[1] * (1 + 0x1p-20) + of_d);
         const double error =
             is_weight ? (eps + added) * all_weights : (eps + 0x1p-102 + added) * all_products + error_t * all_weights;
-        num::wide<double> x{num::two_sum(sum.hi, sum.lo), most * error * (1 + 0x1p-10)};
+        num::wide<double> x{num::two_sum(sum.hi, sum.lo), most * (error + left_out) * (1 + 0x1p-10)};
         // Nothing is known of what may have underflowed, nor of what is 0.
-        const bool is_known = x.error >= 0x1p-800 && bound + logarithm < most_exponent;
+        const bool is_known = x.error >= 0x1p-800 && (has_bias ? bound : bound + logarithm) < most_exponent;
         if (!is_weight) num::scale_result(x, g.of.scale);
         if (g.of.draws.any()) num::divide_by(x, g.of.draws.wide_kept());
         const num::decided_value<T> result = num::round_number<T>(x);

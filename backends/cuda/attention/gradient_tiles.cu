@@ -1,4 +1,4 @@
-// Gradients of attention without masks and slopes, of heads of at most 128 numbers: tiles of 16 rows a warp by 16 columns with the fp64 matrix
+// Gradients of attention, of heads of at most 128 numbers: tiles of 16 rows a warp by 16 columns with the fp64 matrix
 // instruction (T. Dao, "FlashAttention-2", 2023). Rows are queries and columns keys, for grad_q; or rows are keys and columns the queries of all heads
 // that go with them, for grad_k and grad_v: at once where heads have at most 64 numbers, else in a launch each. Columns, packed in binary64 as the
 // instruction takes them (packed_lines.cuh), are copied while the former ones are computed with.
@@ -16,10 +16,15 @@
 //   min(V ((eps + 2 u + c) sum |s| + error_t sum w), N_x ((eps + 2 u + c) sqrt(sum s^2) + error_t sqrt(sum w^2))) |scale|,
 // and sum w_c g_c within min(V (eps + c) sum w, N_x (eps + c) sqrt(sum w^2)). As on the CPU (attention_backward_kernels.cpp) nothing is decided by a
 // bound below 2^-900, but where all t_c or x_c are 0.
+//
+// With dropout D is (1 - p) g y, the products of columns that are dropped are 0, and results have the factor 1 / (1 - p), within 3 u: 4 u more. With masks
+// and slopes b_c is the product times scale, and x, what is added and taken away: within (32 + D_q / 16 + 2) u B + 4 u |x|; a row with a b_c above 300 is
+// left to gradient_settle, and weights of b_c below -500 are left out: 2^-721 (N_g N_v + |D|) each.
 #include <algorithm>
 
 #include "backends/cuda/attention/gradient_tiles.cuh"
 #include "backends/cuda/attention/packed_lines.cuh"
+#include "backends/cuda/attention/tile_bias.cuh"
 #include "backends/cuda/attention/tile_draws.cuh"
 #include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "librepdl/ops/formats.hpp"
@@ -296,14 +301,14 @@ __device__ std::int64_t decide(const double (&sums)[Cut::steps][4], int h, const
   return decided;
 }
 
-template <class T, int Size, gradients_of What, bool Drops>
+template <class T, int Size, gradients_of What, tile_extras Extras>
 __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradient_tiling<T, Size, What>::blocks)
     gradient_tiles(const __grid_constant__ gradient_geometry<T> g, std::int64_t blocks_of_head,
                    const record_places places, const head_range head_places, const double* packed, bool by_first,
                    const query_sum* sums, const line_record* records, const gradient_bits bits, counter* counters) {
   using cut = gradient_tiling<T, Size, What>;
   constexpr int steps = cut::steps, threads = cut::threads, columns = cut::columns, eights = cut::eights;
-  constexpr bool is_key = cut::is_key;
+  constexpr bool is_key = cut::is_key, has_bias = Extras == tile_extras::masks, may_drop = Extras != tile_extras::none;
   auto& m = memory_of_block<typename cut::memory>();
   const exponential_of_lanes exponential;
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
@@ -358,6 +363,10 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
            static_cast<double>(m.facts.norm[0]) * (1 + 0x1p-20);
   };
   int first[2], last[2];  // columns; of queries within each head
+  // Of a row: where its mask is, beside that of a column; a query's i + off, or a key's j - off; a query's slope.
+  std::int64_t mask_at[2], here[2];
+  double slope[2] = {}, greatest_bias[2] = {};
+  bool has_some[2] = {}, is_odd[2] = {}, has_gone[2] = {};
   std::uint64_t pair[2];  // of a query, with key 0; of a key, beside that of a query with key 0
   double lse[2] = {}, of_query[2] = {};
   bool is_left_of[2];
@@ -371,6 +380,10 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     if (last[h] < first[h]) last[h] = first[h];
     pair[h] = static_cast<std::uint64_t>(is_key ? tile + row + 8 * h
                                                 : ((batch * g.heads + head) * g.of.queries + i) * g.of.keys);
+    mask_at[h] = at[5] + (is_key ? i * g.of.mask_at.element : head * g.of.mask_at.head + i * g.of.mask_at.row);
+    here[h] = is_key ? i - g.of.offset : i + g.of.offset;
+    if (has_bias && !is_key && g.of.slopes != nullptr)
+      slope[h] = static_cast<double>(g.of.slopes[head * g.of.slope_step]);
     const bool has_columns = last[h] > first[h];  // of others lse and D may be anything
     if (!is_key && has_columns) {
       lse[h] = sums[place_of(h)].lse;
@@ -398,14 +411,16 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
       if (t == 0) m.norms_of_row[which][16 * warp + row + 8 * h] = sqrt(square) * (1 + 0x1p-20);
     }
     __syncwarp();
-    const double logarithm = is_key ? static_cast<double>(m.facts.logarithm) : num::magnitude_of(lse[h]);
+    const double logarithm = has_bias ? 0.0
+                             : is_key ? static_cast<double>(m.facts.logarithm)
+                                      : num::magnitude_of(lse[h]);
     is_left_of[h] = has_columns && !(bound_of_scores(h) + logarithm < most_exponent);
     if (t == 0 && has_columns) {
       atomicMin(&m.begin, first[h]);
       atomicMax(&m.end, last[h]);
     }
   }
-  const bool is_left = __any_sync(full_warp, is_left_of[0] || is_left_of[1]);
+  const bool is_left_of_all = __any_sync(full_warp, is_left_of[0] || is_left_of[1]);
   const column_range range(first, last, static_cast<int>(is_key ? g.of.queries : g.of.keys));
   __syncthreads();
 
@@ -453,13 +468,16 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
   double weights[2] = {}, weight_squares[2] = {}, products[2] = {}, product_squares[2] = {};
   int j0 = begin;
   std::int64_t in_group = -1;  // a head's number
+  double slope_of_columns = 0;
   for (std::int64_t n = 0; n < tiles; ++n, j0 = j0 + columns < end ? j0 + columns : begin) {
     const int stage = static_cast<int>(n & 1);
     in_group += j0 == begin ? 1 : 0;
+    if (has_bias && is_key && g.of.slopes != nullptr && j0 == begin)
+      slope_of_columns = static_cast<double>(g.of.slopes[(key_head * g.of.group + in_group) * g.of.slope_step]);
     wait_for_copies<0>();
     __syncthreads();
     if (n + 1 < tiles) copy_next(stage ^ 1);
-    if (is_left || !range.has_any(j0, columns)) continue;
+    if (is_left_of_all || !range.has_any(j0, columns)) continue;
 
     double w[eights][4], x[eights][4];
     multiply_lines(m.of_rows[0], tid, m.first[stage], w);
@@ -468,7 +486,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
 #pragma unroll
     for (int eight = 0; eight < eights; ++eight) {
       unsigned kept = 15;
-      if constexpr (Drops) {
+      if (may_drop && (!has_bias || g.of.draws.any())) {
         // With column 0 of this eight: keys of a query, or queries of a key.
         const auto column = static_cast<std::uint64_t>(j0 + 8 * eight),
                    all_keys = static_cast<std::uint64_t>(g.of.keys);
@@ -481,14 +499,36 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
       for (int i = 0; i < 4; ++i) {
         const int h = i / 2, column = 8 * eight + 2 * t + i % 2;
         const double2 known = is_key ? m.sums[stage][column] : double2{lse[h], of_query[h]};
-        double e = exponential(fma(w[eight][i], g.of.scale, -known.x));
-        if (!is_whole) e = j0 + column >= first[h] && j0 + column < last[h] ? e : 0.0;
-        const bool is_kept = !Drops || (kept >> i & 1) != 0;
+        double e;
+        bool counts = is_whole || (j0 + column >= first[h] && j0 + column < last[h]);
+        if constexpr (has_bias) {
+          score_bias b;
+          if (counts) {
+            const std::int64_t of_column =
+                is_key ? (key_head * g.of.group + in_group) * g.of.mask_at.head + (j0 + column) * g.of.mask_at.row
+                       : (j0 + column) * g.of.mask_at.element;
+            b = bias_of<T>(g.of.mask, g.of.is_added, mask_at[h] + of_column, is_key ? slope_of_columns : slope[h],
+                           is_key ? here[h] - (j0 + column) : j0 + column - here[h]);
+          }
+          const double a = ((w[eight][i] * g.of.scale + b.along()) + b.mask) - known.x,
+                       size = b.size() + num::magnitude_of(known.x);
+          counts = b.is_present && a >= least_score && a <= most_exponent;
+          has_some[h] = has_some[h] || b.is_present;
+          is_odd[h] = is_odd[h] || (b.is_present && !(a <= most_exponent));
+          has_gone[h] = has_gone[h] || (b.is_present && a < least_score);
+          greatest_bias[h] = counts && size > greatest_bias[h] ? size : greatest_bias[h];
+          e = exponential(counts ? a : 0.0);
+        } else {
+          e = exponential(fma(w[eight][i], g.of.scale, -known.x));
+        }
+        if (has_bias || !is_whole) e = counts ? e : 0.0;
+        const bool is_kept = !may_drop || (kept >> i & 1) != 0;
         w[eight][i] = is_kept ? e : 0.0;
         weights[h] += e;
         weight_squares[h] = fma(e, e, weight_squares[h]);
         if constexpr (cut::has_factor) {
-          const double s = e * ((is_kept ? x[eight][i] : 0.0) - known.y);
+          double s = e * ((is_kept ? x[eight][i] : 0.0) - known.y);
+          if (has_bias && !counts) s = 0.0;  // where nothing is beside a query its D may be anything
           x[eight][i] = s;
           products[h] += num::magnitude_of(s);
           product_squares[h] = fma(s, s, product_squares[h]);
@@ -506,7 +546,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
 
   // A query of one key has y = v, and then T is 0, not only near it.
   bool is_alone[2] = {};
-  if constexpr (!is_key && !Drops) {
+  if constexpr (!is_key && Extras == tile_extras::none) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const bool has_one = last[h] - first[h] == 1;
@@ -518,13 +558,13 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
         is_same = is_same && num::widen_to_float(y[e * g.of.y_at.element]) == num::widen_to_float(v[e]);
       }
       const unsigned same = __ballot_sync(full_warp, is_same);
-      is_alone[h] = (same >> (4 * row) & 15u) == 15u && !is_left;
+      is_alone[h] = (same >> (4 * row) & 15u) == 15u && !is_left_of_all;
       for (int s = 0; is_alone[h] && s < steps; ++s) of_factors[s][2 * h] = of_factors[s][2 * h + 1] = 0;
       if (is_alone[h]) products[h] = product_squares[h] = 0;
     }
   }
 
-  const double additions = (32 + static_cast<double>(tiles) + 20) * u, rate = Drops ? g.of.draws.rate() : 1.0;
+  const double additions = (32 + static_cast<double>(tiles) + 20) * u, rate = may_drop ? g.of.draws.rate() : 1.0;
   std::int64_t decided = 0;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
@@ -534,10 +574,19 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
       over_lanes_of_row(products[h]);
       over_lanes_of_row(product_squares[h]);
     }
-    const bool is_there = has_row(h), has_columns = last[h] > first[h];
+    const bool is_there = has_row(h);
+    bool has_columns = last[h] > first[h], is_left = is_left_of_all;
+    double gone = 0;  // what weights that are left out may be, 2^30 of them
+    if constexpr (has_bias) {
+      has_columns = any_lane_of_row(has_some[h]);
+      is_left = is_left || any_lane_of_row(is_odd[h]);
+      gone = any_lane_of_row(has_gone[h]) ? 0x1p-690 : 0.0;
+    }
     const double logarithm = is_key ? static_cast<double>(m.facts.logarithm) : num::magnitude_of(lse[h]);
     const double score = bound_of_scores(h),
-                 eps = ((height_of_product(g.of.size) + 1) * score + 6 + score + logarithm) * u;
+                 greatest =
+                     has_bias ? -least_score + 4 * greatest_over_lanes_of_row(greatest_bias[h]) : score + logarithm,
+                 eps = ((height_of_product(g.of.size) + 2) * score + 6 + greatest) * u;
     const std::int64_t head = head_of(h), i = line_of(h), n = place_of(h);
     const double unknown = by_first ? 0.0 : num::infinity;
     std::uint32_t* const words = bits.words + (is_there ? n : 0) * bits.all;
@@ -551,10 +600,13 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
                                                             m.norms_of_row[1][16 * warp + row + 8 * h] *
                                                             static_cast<double>(m.facts.norm[1]) +
                                                         bound_of_sum;
+      const double more =
+          unknown +
+          gone * (m.norms_of_row[1][16 * warp + row + 8 * h] * static_cast<double>(m.facts.norm[1]) + bound_of_sum / u);
       const row_bounds bounds(
-          of_products * products[h] + of_weights_alone * weights[h] + unknown,
-          of_products * sqrt(product_squares[h]) + of_weights_alone * sqrt(weight_squares[h]) + unknown,
-          g.of.scale * rate, has_columns && !(of_weights_alone == 0.0));
+          of_products * products[h] + of_weights_alone * weights[h] + more,
+          of_products * sqrt(product_squares[h]) + of_weights_alone * sqrt(weight_squares[h]) + more, g.of.scale * rate,
+          has_columns && !(of_weights_alone == 0.0));
       T* const to = is_key ? g.grad_k + at[8] + head * g.grad_k_at.head + i * g.grad_k_at.row
                            : g.grad_q + at[7] + head * g.grad_q_at.head + i * g.grad_q_at.row;
       decided += decide<cut>(of_factors, h, bounds, m.most[0], m.norms[0], is_there, is_left, to,
@@ -562,7 +614,8 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     }
     if constexpr (cut::has_weight) {
       const double of_weight = eps + additions;
-      const row_bounds bounds(of_weight * weights[h] + unknown, of_weight * sqrt(weight_squares[h]) + unknown, rate,
+      const double more = unknown + gone;
+      const row_bounds bounds(of_weight * weights[h] + more, of_weight * sqrt(weight_squares[h]) + more, rate,
                               has_columns);
       T* const to = g.grad_v + at[9] + head * g.grad_v_at.head + i * g.grad_v_at.row;
       decided += decide<cut>(of_weights, h, bounds, m.most[1], m.norms[1], is_there, is_left, to, g.grad_v_at.element,
@@ -595,11 +648,11 @@ bool is_for_gradient_tiles(const plan::attention_plan& p, const properties& d) {
     if (dtype_of<T> == p.type) bytes = memory_of<T>(p);
   });
   const auto has_lines = [](std::int64_t n) { return n > 0 && n <= most_size; };
-  return d.capability >= 80 && !d.choice.wide && p.mask == nullptr && p.slopes == nullptr && p.keys > 0 &&
-         p.queries > 0 && p.heads > 0 && p.keys <= most_lines && p.queries <= most_lines && has_lines(p.size) &&
-         has_lines(p.value_size) && static_cast<std::int64_t>(bytes) <= largest_memory(d) &&
-         is_packed(p, p.q, p.q_at, p.size) && is_packed(p, p.k, p.k_at, p.size) &&
-         is_packed(p, p.v, p.v_at, p.value_size) && is_packed(p, p.g, p.g_at, p.value_size);
+  return d.capability >= 80 && !d.choice.wide && p.keys > 0 && p.queries > 0 && p.heads > 0 && p.keys <= most_lines &&
+         p.queries <= most_lines && has_lines(p.size) && has_lines(p.value_size) &&
+         static_cast<std::int64_t>(bytes) <= largest_memory(d) && is_packed(p, p.q, p.q_at, p.size) &&
+         is_packed(p, p.k, p.k_at, p.size) && is_packed(p, p.v, p.v_at, p.value_size) &&
+         is_packed(p, p.g, p.g_at, p.value_size);
 }
 std::int64_t sums_of_gradient_tiles(const plan::attention_plan& p) {
   return static_cast<std::int64_t>(sizeof(query_sum) / sizeof(double)) * p.batches * p.heads * p.queries;
@@ -637,12 +690,19 @@ void enqueue_gradient_tiles(const gradient_geometry<T>& g, bool by_first, double
     const auto run = [&]<int Size, gradients_of What>() {
       using cut = gradient_tiling<T, Size, What>;
       const std::int64_t blocks = ceil_div(cut::is_key ? g.of.keys : g.of.group * g.of.queries, cut::rows);
-      const auto tiles = [&]<bool Drops>() {
-        launch_kernel<gradient_tiles<T, Size, What, Drops>>(
+      const auto tiles = [&]<tile_extras Extras>() {
+        launch_kernel<gradient_tiles<T, Size, What, Extras>>(
             j, range.count * blocks, cut::threads, sizeof(typename cut::memory), g, blocks, places, range,
             static_cast<const double*>(packed), by_first, known_sums, known, bits, j.counters);
       };
-      g.of.draws.any() ? tiles.template operator()<true>() : tiles.template operator()<false>();
+      switch (extras_of(g.of.mask, g.of.slopes, g.of.draws)) {
+        case tile_extras::none:
+          return tiles.template operator()<tile_extras::none>();
+        case tile_extras::draws:
+          return tiles.template operator()<tile_extras::draws>();
+        case tile_extras::masks:
+          return tiles.template operator()<tile_extras::masks>();
+      }
     };
     if (size == 64) {
       run.template operator()<64, gradients_of::keys_and_values>();

@@ -133,6 +133,18 @@ struct column_range {
   __device__ bool has_all(int from, int count) const { return all_first <= from && from + count <= all_last; }
 };
 
+__device__ inline bool any_lane_of_row(bool x) {
+  const unsigned all = __ballot_sync(full_warp, x);
+  return (all >> (lane_of_thread() / 4 * 4) & 15u) != 0;
+}
+__device__ inline double greatest_over_lanes_of_row(double x) {
+#pragma unroll
+  for (int by = 1; by < 4; by *= 2) {
+    const double y = __shfl_xor_sync(full_warp, x, by);
+    x = y > x ? y : x;
+  }
+  return x;
+}
 // Over the four lanes of a row.
 __device__ inline void over_lanes_of_row(double& x) {
   x += __shfl_xor_sync(full_warp, x, 1);

@@ -146,6 +146,54 @@ TEST_CASE("attention on CUDA, emulated: tiles, from every tier") {
   }
 }
 
+// Masks that leave out some keys and whole rows, that add to scores, far below the others and above what tiles compute; slopes; both.
+TEST_CASE("attention on CUDA, emulated: tiles with masks and slopes") {
+  const attributes causal{{"causal", true}, {"bottom_right", true}},
+      dropping{{"dropout", 0.2}, {"seed", std::int64_t{3}}};
+  int turn = 0;
+  for (const dtype t : {dtype::f32, dtype::bf16, dtype::f16}) {
+    for (const std::int64_t size : {64, 104}) {
+      const std::int64_t heads = 4, key_heads = 2, queries = 21, keys = 44;
+      const std::vector<array> in = {ordinary(t, {heads, queries, size}, 1), ordinary(t, {key_heads, keys, size}, 2),
+                                     ordinary(t, {key_heads, keys, size - 8}, 3)};
+      const array some = reference::evaluate(
+          "less", {ordinary(dtype::f32, {heads, queries, keys}, 5), ordinary(dtype::f32, {keys}, 6)}, {});
+      array padding(dtype::boolean, {keys}), added = ordinary(t, {queries, keys}, 7), far = added;
+      for (std::int64_t j = 0; j < 30; ++j) padding.set(reference::index(j), 1);
+      const auto put = [&](array& x, std::int64_t i, double value) {
+        array one(dtype::f64, {1});
+        one.set(0, std::bit_cast<std::uint64_t>(value));
+        x.set(reference::index(i), reference::evaluate("convert", {one}, {{"dtype", std::string(name_of(t))}}).get(0));
+      };
+      for (std::int64_t i = 0; i < far.count(); ++i) {
+        const std::int64_t row = i / keys, column = i % keys;
+        if ((row + column) % 3 == 0) put(far, i, -65504);
+        if ((row + column) % 7 == 0) put(far, i, -INFINITY);
+        if (row == 3) put(far, i, -INFINITY);
+        if (row == 4) put(far, i, -60000);
+        if (row == 5 && column == 2) put(far, i, 400);
+        if (row == 6 && column == 3) put(far, i, NAN);
+      }
+      const array slopes = ordinary(dtype::f32, {heads}, 8);
+      const std::vector<std::vector<array>> all = {
+          {some}, {padding}, {added}, {far}, {array::none(), slopes}, {some, slopes}, {added, slopes}};
+      for (const std::vector<array>& more : all) {
+        std::vector<array> given = in;
+        given.insert(given.end(), more.begin(), more.end());
+        ++turn;
+        CAPTURE(turn);
+        CAPTURE(size);
+        CAPTURE(std::string(name_of(t)));
+        if (more.size() == 1) {  // tiles decide most, of queries that are not made for them to leave
+          const emulated e = emulate("attention", given, {}, tier::binary64, false);
+          CHECK(e.counted[static_cast<int>(tier::binary64)] > (&more == &all[3] ? 300 : 3000));
+        }
+        check_both(given, turn % 3 == 0 ? causal : turn % 3 == 1 ? dropping : attributes{}, tier::binary64);
+      }
+    }
+  }
+}
+
 TEST_CASE("attention on CUDA, emulated: few queries and many keys") {
   const std::vector<array> in = {ordinary(dtype::f32, {2, 3, 64}, 1), ordinary(dtype::f32, {1, 1100, 64}, 2),
                                  ordinary(dtype::f32, {1, 1100, 40}, 3)};

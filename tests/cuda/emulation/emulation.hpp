@@ -258,6 +258,8 @@ inline float __double2float_rz(double x) { return repdl::emulation::narrow(FE_TO
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
+inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
+inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
 inline float __double2float_ru(double x) { return repdl::emulation::round_up(x); }
 // Sums and products of binary32 in every direction: rounded twice in one, which is as rounded once; to nearest too, of binary64.
