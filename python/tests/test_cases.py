@@ -76,7 +76,7 @@ def call(library, row, arrays, attributes, type):
         return grouped(library, row, arrays, options, type)
     if not row["inputs"]:  # an array of the library
         options["like"] = library.array(b"\0\0\0\0", "f32", (1,))
-    if "stream" in options:
+    if "stream" in options and hasattr(librepdl.random.Generator, row["name"]):  # attention draws by its own options
         generator = librepdl.random.Generator(options.pop("seed") % 2**64, options.pop("stream") % 2**64)
         return [getattr(generator, row["name"])(*arrays, **options)]
     function = getattr(librepdl, row["name"])
