@@ -78,9 +78,9 @@ struct attention_options {
   bool bottom_right = false;  ///< queries are the last ones of the sequence: off = Lk - Lq
   std::int64_t left = -1;     ///< keys j >= i + off - left alone; negative: all
   std::int64_t right = -1;    ///< keys j <= i + off + right alone; negative: all
-  double dropout = 0;         ///< the share of weights that are dropped: 0, or in [2^-32, 1); others are divided by 1 less it
-  std::uint64_t seed = 0;     ///< of the draws: a generator's; that of a pair is its word of the scores in row-major order
-  std::uint64_t stream = 0;   ///< likewise
+  double dropout = 0;  ///< the share of weights that are dropped: 0, or in [2^-32, 1); others are divided by 1 less it
+  std::uint64_t seed = 0;  ///< of the draws: a generator's; that of a pair is its word of the scores in row-major order
+  std::uint64_t stream = 0;  ///< likewise
 };
 
 /// Options of upsample_nearest2d and its gradient.
