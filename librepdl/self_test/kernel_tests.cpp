@@ -906,6 +906,22 @@ std::vector<group> exponent_calls(const subject& what) {
   return {g};
 }
 
+// Of attention or its gradients: tiles with masks of both kinds and slopes.
+template <class Call>
+void add_masked_tiles(std::vector<group>& all, const Call& call, const subject& what) {
+  for (const dtype mask : {dtype::boolean, what.in}) {
+    group g;
+    for (const std::int64_t size : {48, 104}) {
+      test_call c = call(4, 45, 131, size + 16, size, layout::contiguous);
+      c.attrs = {{"scale", "0.01"}};
+      c.in.push_back({{45, 131}, layout::contiguous, mask});
+      c.in.push_back({{4}, layout::contiguous, dtype::f32});
+      g.push_back(c);
+    }
+    all.push_back(std::move(g));
+  }
+}
+
 // Heads in groups, masks of both kinds, slopes, a window, with lse and without: few keys from every tier. Tiles of queries and keys: all keys,
 // causality and a window, scores that they leave to others; few queries and many keys, whose parts are added up.
 std::vector<group> attention_calls(const subject& what) {
@@ -941,17 +957,7 @@ std::vector<group> attention_calls(const subject& what) {
     }
     all.push_back(std::move(g));
   }
-  for (const dtype mask : {dtype::boolean, what.in}) {  // tiles with masks and slopes
-    group g;
-    for (const std::int64_t size : {48, 104}) {
-      test_call c = call(4, 45, 131, size + 16, size, layout::contiguous);
-      c.attrs = {{"scale", "0.01"}};
-      c.in.push_back({{45, 131}, layout::contiguous, mask});
-      c.in.push_back({{4}, layout::contiguous, dtype::f32});
-      g.push_back(c);
-    }
-    all.push_back(std::move(g));
-  }
+  add_masked_tiles(all, call, what);
   return all;
 }
 
@@ -989,17 +995,7 @@ std::vector<group> attention_backward_calls(const subject& what) {
     }
     all.push_back(std::move(g));
   }
-  for (const dtype mask : {dtype::boolean, what.in}) {  // tiles with masks and slopes
-    group g;
-    for (const std::int64_t size : {48, 104}) {
-      test_call c = call(4, 45, 131, size + 16, size, layout::contiguous);
-      c.attrs = {{"scale", "0.01"}};
-      c.in.push_back({{45, 131}, layout::contiguous, mask});
-      c.in.push_back({{4}, layout::contiguous, dtype::f32});
-      g.push_back(c);
-    }
-    all.push_back(std::move(g));
-  }
+  add_masked_tiles(all, call, what);
   return all;
 }
 

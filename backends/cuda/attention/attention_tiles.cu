@@ -11,7 +11,8 @@
 //   o_e                 32 keys by the instruction, and sums of tiles: (64 + tiles) u sum w_j |v_je|
 //   l                   8 keys a lane and tile, sums of tiles, two of lanes: (11 + tiles) u l
 // and results as in attention_kernels.cpp of the CPU, with V_e the greatest |v_je| of all keys and N_e their norm: within
-// (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((33 + D / 16) B + 6 + B + 64 + tiles + 16) u.
+// (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((34 + D / 16) B + 6 + B + 64 + tiles + 20) u, where 4 u have room for the factor of dropout, and B u for what is
+// added to a product.
 // ln l: l = 2^k m, k ln2 + ln m within 4 u (|k| + 1).
 //
 // With dropout o_e has the weights that are kept, and results the factor 1 / (1 - p), within 3 u: 4 u more. With masks and slopes a_j is no more than that of the

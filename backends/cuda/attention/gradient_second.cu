@@ -5,7 +5,8 @@
 // with the greatest norms of the columns. Products w_c T_c are rounded within 2^-102 of themselves; n terms are added up within (2 n^2 + 16 n) u^2 of the
 // sum of their magnitudes. So with V the greatest |x_c| the sum of w_c T_c x_c is within
 //   V ((eps + 2^-102 + (2 n^2 + 16 n) u^2) sum |w_c T_c| + error_T sum w_c),
-// that of w_c g_c within V (eps + (2 n^2 + 16 n) u^2) sum w_c.
+// that of w_c g_c within V (eps + (2 n^2 + 16 n) u^2) sum w_c. With masks and slopes what is added to a product and taken away, x, is in L's place with the 500
+// that |b_c| may be, and weights of b_c below -500, which are left out, are below 2^-690 in all (gradient_tiles.cu).
 #include "backends/cuda/attention/gradient_tiles.cuh"
 #include "backends/cuda/attention/second_tier.cuh"
 #include "backends/cuda/attention/tile_bias.cuh"

@@ -9,9 +9,9 @@
 // Of a row with B = |scale| N max N_c and L = |lse|, or the greatest one of its columns: all |b_c| are at most B + L, and where that is not below 300
 // the row is left to gradient_settle. Bounds, u = 2^-53, with two u for an addition of the matrix instruction (mma.cuh, D1), whose products are exact:
 //   b_c                 (32 + D_q / 16) u B + u |b_c|, by sums of 16 products (Cauchy and Schwarz); w_c = e^b_c within
-//                       eps = ((33 + D_q / 16) B + 6 + B + L) u of itself
+//                       eps = ((34 + D_q / 16) B + 6 + B + L) u of itself
 //   t_c                 error_t = (32 + E / 16) u N_g N_v (the greatest of the columns') + error_D, and u |t_c|
-//   sum s_c x_c, s_c = w_c t_c:   16 columns by the instruction, and sums of tiles: c = (32 + tiles + 16) u
+//   sum s_c x_c, s_c = w_c t_c:   16 columns by the instruction, and sums of tiles: c = (32 + tiles + 20) u
 // so that with V the greatest |x_c| and N_x the norm of all x_c the result is within
 //   min(V ((eps + 2 u + c) sum |s| + error_t sum w), N_x ((eps + 2 u + c) sqrt(sum s^2) + error_t sqrt(sum w^2))) |scale|,
 // and sum w_c g_c within min(V (eps + c) sum w, N_x (eps + c) sqrt(sum w^2)). As on the CPU (attention_backward_kernels.cpp) nothing is decided by a

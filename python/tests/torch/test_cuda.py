@@ -222,3 +222,27 @@ def test_a_new_users_script_has_the_cpus_fingerprint():
     expected = fingerprint("--device", "cpu")
     for options in ((), ("--channels-last", "--workers", "1")):
         assert fingerprint("--device", "cuda", *options) == expected, options
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("shape", [(2, 3, 70, 90, 64, 64), (1, 2, 33, 129, 128, 96), (2, 4, 17, 64, 24, 40), (3, 2, 5, 7, 3, 5)], ids=str)
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"dropout_p": 0.5, "is_causal": True}, {"mask": "boolean"},
+                                     {"mask": "added", "dropout_p": 0.1}], ids=str)
+def test_attention(dtype, shape, options):
+    librepdl.torch.enable()
+    batch, heads, queries, keys, size, values = shape
+
+    def gradients(device):
+        torch.manual_seed(7)
+        x = [torch.randn(s).to(dtype) for s in ((batch, heads, queries, size), (batch, heads, keys, size), (batch, heads, keys, values))]
+        g = torch.randn(batch, heads, queries, values).to(dtype)
+        masks = {"boolean": torch.rand(queries, keys) < 0.7, "added": torch.randn(batch, 1, queries, keys).to(dtype)}
+        more = {k: v for k, v in options.items() if k != "mask"}
+        if "mask" in options:
+            more["attn_mask"] = masks[options["mask"]].to(device)
+        leaves = [t.to(device).requires_grad_() for t in x]
+        y = nn.functional.scaled_dot_product_attention(*leaves, **more)
+        return [y.detach(), *torch.autograd.grad(y, leaves, g.to(device))]
+
+    for a, b in zip(gradients("cpu"), gradients("cuda"), strict=True):
+        torch.testing.assert_close(a, b.cpu(), rtol=0, atol=0, equal_nan=True)
