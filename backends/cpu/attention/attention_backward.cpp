@@ -53,6 +53,7 @@ class rest_of_gradients final : public gradient_rest {
     row_.is_key = is_key;
     row_.head = head;
     row_.at = at;
+    row_.find_columns();
     exact_.of_one = -1;
     exact_.has_groups = false;
     for (int64_t n = 0; n < row_.columns(); ++n) columns_[n] = num::column_of(row_.pair(n));

@@ -59,6 +59,7 @@ struct row_at {
     of.scale = g.of.scale;
     of.draws = g.of.draws;
     of.first_pair = i / length / heads * g.heads * g.of.queries * g.of.keys;
+    row.find_columns();
     if (row.is_key) {
       first = g.grad_k + at[8] + row.head * g.grad_k_at.head + row.at * g.grad_k_at.row;
       second = g.grad_v + at[9] + row.head * g.grad_v_at.head + row.at * g.grad_v_at.row;

@@ -138,8 +138,9 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
   // Every device with clusters has those of 8 blocks; those that have been tried, and their kind, 16.
   const std::int64_t most_blocks = device.capability == 90 || device.capability / 10 == 10 ? 16 : 8;
   const bool clusters = device.capability >= 90 && !device.choice.wide;
-  // More than four wait for each other longer than rows take to be read again, if nothing is looked for.
-  const std::int64_t best_blocks = rule.looks ? most_blocks : 4;
+  // More than four wait for each other longer than rows take to be read again, if nothing is looked for, and if that can be by fours.
+  const bool by_fours = g.aligned && p.length <= most_in_fours;
+  const std::int64_t best_blocks = rule.looks || (d.packed && !by_fours) ? most_blocks : 4;
   const bool mixed = g.factor_type != g.type;
   const int most = mixed ? per_thread_of_mixed : most_per_thread(rule.held);
   // What a thread does for each row is less of the time where it has more elements.
@@ -163,10 +164,10 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
   // Rows of more than a block's registers, of which there are many, or of nearly as many, are read again rather than held, where
   // elements are on lines: what teams and clusters do once for each row takes longer.
   g.whole = rule.is_whole && g.type == dtype::f32 && d.how != row_manner::columns && !few && !g.tiled && d.packed &&
-            g.aligned && g.others != other_operands::of_elements && p.length > 16 * threads &&
-            p.length <= most_in_fours && p.rows >= std::int64_t{device.multiprocessors} * 4;
+            by_fours && g.others != other_operands::of_elements && p.length > 16 * threads &&
+            p.rows >= std::int64_t{device.multiprocessors} * 4;
   if (g.whole) d.how = row_manner::chunks;
-  g.in_fours = g.tiled ? has_four_rows(g, rule, rule.summed) : d.packed && g.aligned && p.length <= most_in_fours;
+  g.in_fours = g.tiled ? has_four_rows(g, rule, rule.summed) : d.packed && by_fours;
   g.outputs_in_fours =
       g.tiled && rule.per_element && has_four_rows(g, rule, rule.elements) && are_fours(g, rule, out_place);
   g.team = 1;

@@ -111,6 +111,8 @@ REPDL_HD_CALL bool same_exponent(const attention_pair<T>& a, const attention_pai
   return add(scaled_score(a.query, difference, &inexact), rest, &inexact).is_zero();
 }
 
+REPDL_HD std::int64_t limited(std::int64_t i, std::int64_t count) { return i < 0 ? 0 : i > count ? count : i; }
+
 // What gradients read of a batch. Steps are numbers from one to the next.
 struct attention_steps {
   std::int64_t head, row, element;
@@ -128,7 +130,6 @@ struct attention_operands {
   attention_draws draws;
   std::int64_t first_pair;  // the number of the batch's first one
 
-  REPDL_HD std::int64_t key_limit(std::int64_t j) const { return j < 0 ? 0 : j > keys ? keys : j; }
   // Query i of a head.
   REPDL_HD attention_query<T> query(std::int64_t head, std::int64_t i) const {
     const std::int64_t of_keys = head / group;
@@ -147,8 +148,8 @@ struct attention_operands {
     r.mask_step = mask_at.element;
     r.size = size;
     r.at = i + offset;
-    r.first = key_limit(r.at - before);
-    r.last = key_limit(r.at + after + 1);
+    r.first = limited(r.at - before, keys);
+    r.last = limited(r.at + after + 1, keys);
     r.scale = scale;
     r.has_slope = slopes != nullptr;
     r.slope = r.has_slope ? static_cast<double>(slopes[head * slope_step]) : 0.0;
@@ -203,19 +204,28 @@ attention_operands<T> operands_of(const Plan& p) {
   return of;
 }
 
-// A row: query `at` of a head of q, or key `at` of a head of k.
+// A row: query `at` of a head of q, or key `at` of a head of k. Its columns: the keys in its reach, or the queries of each head in whose reach it is.
 template <class T>
 struct gradient_row {
   attention_operands<T> of;
   bool is_key;
   std::int64_t head, at;
+  std::int64_t first, each;  // of a head
 
-  REPDL_HD std::int64_t columns() const { return is_key ? of.group * of.queries : of.keys; }
+  // When all else is known.
+  REPDL_HD void find_columns() {
+    const std::int64_t middle = is_key ? at - of.offset : at + of.offset, before = is_key ? of.after : of.before,
+                       after = is_key ? of.before : of.after, most = is_key ? of.queries : of.keys;
+    first = limited(middle - before, most);
+    each = limited(middle + after + 1, most) - first;
+    each = each < 0 ? 0 : each;
+  }
+  REPDL_HD std::int64_t columns() const { return is_key ? of.group * each : each; }
   // Those of grad_q, or of grad_k and then of grad_v.
   REPDL_HD std::int64_t results() const { return is_key ? of.size + of.value_size : of.size; }
   REPDL_HD bool has_factor(std::int64_t e) const { return e < of.size; }
   REPDL_HD attention_pair<T> pair(std::int64_t n) const {
-    return is_key ? of.pair(head * of.group + n / of.queries, n % of.queries, at) : of.pair(head, at, n);
+    return is_key ? of.pair(head * of.group + n / each, first + n % each, at) : of.pair(head, at, first + n);
   }
   // What a column brings to result e, beside its weight and factor, if its weight is not dropped from the sum.
   REPDL_HD float term(const attention_pair<T>& p, std::int64_t e) const {
