@@ -442,7 +442,7 @@ class attention_work final : public planned {
     blocks_ = std::clamp<std::int64_t>(most / of_block, 1, grid_for(j.device, g.total, 4));
     by_tiles_ = is_for_tiles(p, j.device);
     parts_ = by_tiles_ ? parts_of_tiles(p, j.device) : 0;
-    space.take(statistics_, by_tiles_ ? statistics_of_tiles(p) : 0);
+    space.take(statistics_, by_tiles_ ? statistics_of_tiles(p, j.device) : 0);
     space.take(sums_, by_tiles_ ? sums_of_tiles(p, j.device) : 0);
     space.take(packed_, by_tiles_ ? packed_of_tiles(p, j.device) : 0);
     open_.most = g.group * p.queries;
@@ -457,7 +457,7 @@ class attention_work final : public planned {
     const bool by_first = j.first_tier <= tier::binary64;
     if (by_tiles_) {
       enqueue_tiles(g_, dtype_of<T>, by_first, parts_, sums_, packed_, statistics_, bits_, open_, j);
-      if (j.first_tier <= tier::double_double) enqueue_second(g_, dtype_of<T>, statistics_, bits_, open_, j);
+      if (j.first_tier <= tier::double_double) enqueue_second(g_, dtype_of<T>, parts_, statistics_, bits_, open_, j);
     }
     launch_kernel<attention_first<T>>(j, grid_for(j.device, ceil_div(g_.total, warps), 16), threads, 0, g_, by_tiles_,
                                       by_first, bits_, j.counters);

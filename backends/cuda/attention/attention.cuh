@@ -161,7 +161,7 @@ void prepare_gradients(const plan::attention_plan&, const job&, dispatch::task&)
 
 // attention_tiles.cu: whether a call is for it, and its launches; bits: of all queries.
 bool is_for_tiles(const plan::attention_plan&, const properties&);
-std::int64_t statistics_of_tiles(const plan::attention_plan&);  // numbers of binary32
+std::int64_t statistics_of_tiles(const plan::attention_plan&, const properties&);  // numbers of binary32
 // Into how many parts the keys are split where queries are few; 0: they are not. And the numbers of binary64 that the parts leave.
 std::int64_t parts_of_tiles(const plan::attention_plan&, const properties&);
 std::int64_t sums_of_tiles(const plan::attention_plan&, const properties&);
@@ -178,7 +178,7 @@ struct open_queries {
 void enqueue_tiles(const attention_geometry&, dtype, bool by_first, std::int64_t parts, double* sums, double* packed,
                    float* statistics, std::uint32_t* bits, const open_queries&, const job&);
 // attention_second.cu: decides those, and takes their bits away.
-void enqueue_second(const attention_geometry&, dtype, const float* statistics, std::uint32_t* bits, const open_queries&,
-                    const job&);
+void enqueue_second(const attention_geometry&, dtype, std::int64_t parts, const float* statistics, std::uint32_t* bits,
+                    const open_queries&, const job&);
 
 }  // namespace repdl::cuda

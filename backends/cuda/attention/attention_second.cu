@@ -216,8 +216,8 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
 
 }  // namespace
 
-void enqueue_second(const attention_geometry& g, dtype type, const float* statistics, std::uint32_t* bits,
-                    const open_queries& open, const job& j) {
+void enqueue_second(const attention_geometry& g, dtype type, std::int64_t parts, const float* statistics,
+                    std::uint32_t* bits, const open_queries& open, const job& j) {
   if (g.keys > most_keys) return;
   const std::int64_t heads = g.total / (g.group * g.queries);
   // A few queries of a hundred are expected.
@@ -229,7 +229,7 @@ void enqueue_second(const attention_geometry& g, dtype type, const float* statis
       using cut = second_tiling<T, Size>;
       if (static_cast<std::int64_t>(sizeof(typename cut::memory)) > largest_memory(j.device)) return;
       launch_kernel<attention_second<T, Size>>(j, heads * groups, cut::threads, sizeof(typename cut::memory), g, groups,
-                                               chunks_of(g.keys), statistics, bits, open, j.counters);
+                                               chunks_of(g.keys, parts), statistics, bits, open, j.counters);
     };
     std::max(g.size, g.value_size) <= 64 ? run.template operator()<64>() : run.template operator()<128>();
   });

@@ -4,7 +4,7 @@
 // lanes have as results of one product, are operands of the next one where key 2 t + j is in the place 4 j + t of eight.
 //
 // There is no reference: scores are at most B = |scale| N_q max N_j, and where that is not below 300 a query is left to attention_first (first_bit). The
-// maxima, of N_j and of |v_je| for each e, and the norms of v_je, are found before (attention_survey).
+// maxima, of N_j and of |v_je| for each e, and the norms of v_je, are found before (attention_survey), or, where queries are few, beside.
 //
 // Bounds, u = 2^-53, with two u for an addition of the matrix instruction (mma.cuh, D1), whose products are exact:
 //   a_j                 (32 + D / 16 + 1) u B, by sums of 16 products (Cauchy and Schwarz); e^a_j within (6 + |a_j|) u, its argument's rounding included
@@ -31,6 +31,16 @@ namespace {
 constexpr double u = unit_roundoff;
 constexpr int tile_keys = 32;
 constexpr int survey_threads = 128;  // of attention_survey
+
+// By a block.
+template <int Warps>
+__device__ void write_chunk(float* to, const joined_survey<Warps>& keys, const joined_survey<Warps>& values) {
+  if (threadIdx.x == 0) to[0] = __uint_as_float(keys.norm);
+  for (int e = static_cast<int>(threadIdx.x); e < most_size; e += 32 * Warps) {
+    to[1 + e] = __uint_as_float(values.most[e]);
+    to[1 + most_size + e] = values.squares_of(e);
+  }
+}
 
 // One block a chunk of keys of one of the heads from `first` on: what is known of them, and, unless `packed` is null, keys and values as tiles take them:
 // of all those heads the keys, then the values.
@@ -62,12 +72,7 @@ __global__ void __launch_bounds__(survey_threads)
   keys.add(of_keys);
   values.add(of_values);
   __syncthreads();
-  float* const to = statistics + (of * chunks + chunk) * numbers_of_chunk;
-  if (threadIdx.x == 0) to[0] = __uint_as_float(keys.norm);
-  for (int e = static_cast<int>(threadIdx.x); e < most_size; e += survey_threads) {
-    to[1 + e] = __uint_as_float(values.most[e]);
-    to[1 + most_size + e] = values.squares_of(e);
-  }
+  write_chunk(statistics + (of * chunks + chunk) * numbers_of_chunk, keys, values);
 }
 
 // What a query's results are certified with, by the bounds above: `bound` B, `greatest` of |a_j| and of four times what is added to the product. `spread` is sqrt(sum w_j^2) / l, `relative` (error / l + c u) of the bounds above.
@@ -332,7 +337,8 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
 
 // ---------------------------------------------------------------------------------------------------- few queries, many keys
 
-// At most 16 queries of a head of keys: a block has a part of the keys, whose tiles its warps share, and leaves sums, which attention_join adds up.
+// At most 16 queries of a head of keys: a block has a part of the keys, whose tiles its warps share, and leaves sums, which attention_join adds up, and what
+// is known of the part's keys and values, whose chunk it is: they are read once.
 template <class T, int Size>
 struct splitting {
   static constexpr int steps = Size / 8, warps = 4, threads = 32 * warps, keys = Size == 64 ? 32 : 16,
@@ -344,7 +350,10 @@ struct splitting {
       struct {
         tile keys[2], values[2];
       } of_warp[warps];
-      double sums[warps][16][Size + 2];
+      struct {
+        double sums[warps][16][Size + 2];
+        joined_survey<warps> of_keys, of_values;
+      };
     };
   };
 };
@@ -354,7 +363,7 @@ constexpr int numbers_of_part = most_size + 2;
 template <class T, int Size>
 __global__ void __launch_bounds__(splitting<T, Size>::threads)
     attention_split(const __grid_constant__ attention_geometry g, std::int64_t parts, std::int64_t tiles_of_part,
-                    double* sums) {
+                    double* sums, float* statistics, const open_queries open) {
   using cut = splitting<T, Size>;
   constexpr int steps = cut::steps, eights = cut::eights;
   auto& m = memory_of_block<typename cut::memory>();
@@ -364,6 +373,7 @@ __global__ void __launch_bounds__(splitting<T, Size>::threads)
                      batch = of / key_heads, key_head = of % key_heads, rows = g.group * g.queries;
   std::int64_t at[6];
   g.batch.locate(batch, at);
+  if (part == 0 && tid == 0) open.counts[of] = 0;
   int first[2], last[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
@@ -401,10 +411,13 @@ __global__ void __launch_bounds__(splitting<T, Size>::threads)
   int j0 = begin + warp * cut::keys;
   copy(j0, 0);
   double o[steps][4] = {}, sum[2] = {}, squares[2] = {};
+  line_survey of_keys, of_values;
   for (int stage = 0; j0 < end; j0 += stride, stage ^= 1) {
     copy(j0 + stride, stage ^ 1);
     wait_for_copies<1>();
     __syncwarp();
+    of_keys.take_norms(mine.keys[stage]);
+    of_values.take_columns(mine.values[stage]);
     double w[eights][4];
     multiply_lines(m.queries, lane, mine.keys[stage], w);
 #pragma unroll
@@ -424,6 +437,11 @@ __global__ void __launch_bounds__(splitting<T, Size>::threads)
   }
   wait_for_copies<0>();
   __syncthreads();  // the tiles' memory is free
+  m.of_keys.clear();
+  m.of_values.clear();
+  __syncthreads();
+  m.of_keys.add(of_keys);
+  m.of_values.add(of_values);
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     over_lanes_of_row(sum[h]);
@@ -447,14 +465,15 @@ __global__ void __launch_bounds__(splitting<T, Size>::threads)
     for (int w = 0; w < cut::warps; ++w) all += m.sums[w][r][e];
     sums[((of * parts + part) * rows + r) * numbers_of_part + (e < Size ? e : most_size + e - Size)] = all;
   }
+  write_chunk(statistics + (of * parts + part) * numbers_of_chunk, m.of_keys, m.of_values);
 }
 
 // A warp a query: adds up the parts.
 template <class T>
 __global__ void __launch_bounds__(survey_threads)
-    attention_join(const __grid_constant__ attention_geometry g, std::int64_t parts, double additions,
-                   std::int64_t chunks, bool by_first, const double* sums, const float* statistics, std::uint32_t* bits,
-                   const open_queries open_ones, counter* counters) {
+    attention_join(const __grid_constant__ attention_geometry g, std::int64_t parts, double additions, bool by_first,
+                   const double* sums, const float* statistics, std::uint32_t* bits, const open_queries open_ones,
+                   counter* counters) {
   const int lane = lane_of_thread();
   const std::int64_t n = static_cast<std::int64_t>(blockIdx.x) * (survey_threads / 32) + threadIdx.x / 32;
   if (n >= g.total) return;
@@ -468,7 +487,7 @@ __global__ void __launch_bounds__(survey_threads)
     square = fma(x, x, square);
   }
   const double bound = num::magnitude_of(g.scale) * sqrt(over_warp(square)) *
-                       static_cast<double>(greatest_norm(statistics, of, chunks)) * (1 + 0x1p-20);
+                       static_cast<double>(greatest_norm(statistics, of, parts)) * (1 + 0x1p-20);
   const bool is_left = !(bound < most_score), has_keys = place.query.last > place.query.first;
   const auto total = [&](int e) {
     double all = 0;
@@ -483,7 +502,7 @@ __global__ void __launch_bounds__(survey_threads)
     const int e = static_cast<int>(32 * word) + lane;
     bool is_open = false;
     if (e < g.value_size && !is_left) {
-      const of_column c = column_of(statistics, of, chunks, e);
+      const of_column c = column_of(statistics, of, parts, e);
       const num::decided_value<T> v = found.result<T>(total(e), c.most, c.norm);
       is_open = has_keys && !v.decided;
       place.out[e * g.out_at.element] = has_keys ? v.value : num::from_bits<T>(num::storage_of<T>{0});
@@ -528,8 +547,9 @@ bool is_for_tiles(const plan::attention_plan& p, const properties& d) {
          p.size <= most_size && p.value_size <= most_size && memory_of(p) <= largest_memory(d) &&
          is_packed(p, p.k, p.k_at, p.size) && is_packed(p, p.v, p.v_at, p.value_size);
 }
-std::int64_t statistics_of_tiles(const plan::attention_plan& p) {
-  return p.batches * p.key_heads * chunks_of(p.keys) * numbers_of_chunk;
+std::int64_t statistics_of_tiles(const plan::attention_plan& p, const properties& d) {
+  const std::int64_t parts = parts_of_tiles(p, d);
+  return p.batches * p.key_heads * chunks_of(p.keys, parts) * numbers_of_chunk;
 }
 std::int64_t parts_of_tiles(const plan::attention_plan& p, const properties& d) {
   const std::int64_t rows = p.heads / p.key_heads * p.queries, heads = p.batches * p.key_heads;
@@ -549,7 +569,7 @@ std::int64_t packed_of_tiles(const plan::attention_plan& p, const properties& d)
 }
 void enqueue_tiles(const attention_geometry& g, dtype type, bool by_first, std::int64_t parts, double* sums,
                    double* packed, float* statistics, std::uint32_t* bits, const open_queries& open, const job& j) {
-  const std::int64_t heads = g.total / (g.group * g.queries), chunks = chunks_of(g.keys);
+  const std::int64_t heads = g.total / (g.group * g.queries), chunks = chunks_of(g.keys, parts);
   const float* const known = statistics;
   ops::for_each_format<ops::NARROW>([&]<class T>() {
     if (dtype_of<T> != type) return;
@@ -560,15 +580,14 @@ void enqueue_tiles(const attention_geometry& g, dtype type, bool by_first, std::
     const auto run = [&]<int Size>() {
       if (parts != 0) {
         using cut = splitting<T, Size>;
-        survey(0, heads, nullptr, cut::steps);
         const std::int64_t tiles = ceil_div(ceil_div(g.keys, cut::keys), parts);
         launch_kernel<attention_split<T, Size>>(j, heads * parts, cut::threads, sizeof(typename cut::memory), g, parts,
-                                                tiles, sums);
+                                                tiles, sums, statistics, open);
         // Of l, whose lanes add up 2 eights of each tile one after the other; o_e has a tile's sum at a time.
         const auto additions = static_cast<double>(2 * cut::eights * ceil_div(tiles, cut::warps) + cut::warps + parts);
         launch_kernel<attention_join<T>>(j, ceil_div(g.total, survey_threads / 32), survey_threads, 0, g, parts,
-                                         additions, chunks, by_first, static_cast<const double*>(sums), known, bits,
-                                         open, j.counters);
+                                         additions, by_first, static_cast<const double*>(sums), known, bits, open,
+                                         j.counters);
         return;
       }
       using cut = tiling<T, Size>;

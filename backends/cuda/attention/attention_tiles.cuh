@@ -1,4 +1,4 @@
-// What is known of a head's keys and values before their tiles: attention_survey (attention_tiles.cu).
+// What is known of a head's keys and values, of some of them in each chunk: before their tiles, by attention_survey, or, where few queries have the keys in parts, by attention_split (attention_tiles.cu).
 #pragma once
 
 #include "backends/cuda/attention/attention.cuh"
@@ -11,7 +11,9 @@ inline constexpr int numbers_of_chunk =
     1 + 2 * most_size;  // the greatest norm; of each column the greatest |v_je|, and the sum of squares
 inline constexpr double most_score = 300;  // of those that tiles compute the exponentials of
 
-inline std::int64_t chunks_of(std::int64_t keys) { return std::max<std::int64_t>(ceil_div(keys, chunk_keys), 1); }
+inline std::int64_t chunks_of(std::int64_t keys, std::int64_t parts) {
+  return parts != 0 ? parts : std::max<std::int64_t>(ceil_div(keys, chunk_keys), 1);
+}
 
 __device__ inline float greatest_norm(const float* statistics, std::int64_t of, std::int64_t chunks) {
   float norm = 0;

@@ -81,6 +81,7 @@ struct packed_group {
 struct line_survey {
   static constexpr int columns = most_size / 32;
   float norm = 0, most[columns] = {}, squares[columns] = {};
+  float of_lane = 0;  // the greatest square of a norm of a lane's lines
 
   // Eight lines, `count` of which are there, and where they go. Of norms or columns nothing is known where nobody asks for them.
   template <bool Norms, bool Columns, class T>
@@ -131,6 +132,38 @@ struct line_survey {
       }
     }
   }
+
+  // Of a tile's lines, what is not there being 0: norms, of which lanes have a line or a part of one each, or columns.
+  template <class T, int Size, int Threads, int Rows>
+  __device__ void take_norms(const staged_tile<T, Size, Threads, Rows>& lines) {
+    constexpr int of_line = 32 / Rows, each = 16 / sizeof(T), packs = Size / each / of_line;
+    const int lane = lane_of_thread();
+    const auto* const from = reinterpret_cast<const uint4*>(lines.rows[lane % Rows]) + lane / Rows * packs;
+    float square = 0;
+#pragma unroll 4
+    for (int i = 0; i < packs; ++i) {
+      const uint4 pack = from[i];
+      alignas(16) T x[each];
+      *reinterpret_cast<uint4*>(x) = pack;
+#pragma unroll
+      for (int n = 0; n < each; ++n) square = __fmaf_ru(num::widen_to_float(x[n]), num::widen_to_float(x[n]), square);
+    }
+#pragma unroll
+    for (int by = Rows; by < 32; by *= 2) square = __fadd_ru(square, __shfl_xor_sync(full_warp, square, by));
+    of_lane = greater(square, of_lane);
+  }
+  template <class T, int Size, int Threads, int Rows>
+  __device__ void take_columns(const staged_tile<T, Size, Threads, Rows>& lines) {
+#pragma unroll 4
+    for (int r = 0; r < Rows; ++r) {
+#pragma unroll
+      for (int c = 0; c < Size / 32; ++c) {
+        const float x = lines.number(r, 32 * c + lane_of_thread());
+        most[c] = greater(x, most[c]);
+        squares[c] = __fmaf_ru(x, x, squares[c]);
+      }
+    }
+  }
 };
 
 // That of a block's warps.
@@ -146,7 +179,7 @@ struct joined_survey {
   // In the order of the bits NaN is the greatest.
   __device__ void add(const line_survey& s) {
     const int lane = lane_of_thread(), warp = static_cast<int>(threadIdx.x / 32);
-    if (lane == 0) atomicMax(&norm, __float_as_uint(s.norm) & 0x7fffffffu);
+    atomicMax(&norm, __float_as_uint(greater(__fsqrt_ru(s.of_lane), s.norm)) & 0x7fffffffu);
 #pragma unroll
     for (int c = 0; c < line_survey::columns; ++c) {
       atomicMax(most + 32 * c + lane, __float_as_uint(s.most[c]) & 0x7fffffffu);

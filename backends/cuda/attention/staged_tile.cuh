@@ -30,9 +30,8 @@ struct staged_tile {
                      reinterpret_cast<const float*>(present ? from + r * row + part * each : from), present);
     }
   }
-  __device__ double at(int r, int c) const {
-    return static_cast<double>(num::widen_to_float(reinterpret_cast<const T*>(rows[r])[c]));
-  }
+  __device__ float number(int r, int c) const { return num::widen_to_float(reinterpret_cast<const T*>(rows[r])[c]); }
+  __device__ double at(int r, int c) const { return static_cast<double>(number(r, c)); }
   // Operand b of the instruction, of eight lines and eight numbers: products of lines, and sums over them, line 2 t + j being in the place 4 j + t.
   __device__ void for_products(int eight, int s, double (&b)[2]) const {
     const int lane = lane_of_thread(), row = lane / 4, t = lane % 4;

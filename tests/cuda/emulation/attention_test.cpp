@@ -195,12 +195,32 @@ TEST_CASE("attention on CUDA, emulated: tiles with masks and slopes") {
 }
 
 TEST_CASE("attention on CUDA, emulated: few queries and many keys") {
-  const std::vector<array> in = {ordinary(dtype::f32, {2, 3, 64}, 1), ordinary(dtype::f32, {1, 1100, 64}, 2),
-                                 ordinary(dtype::f32, {1, 1100, 40}, 3)};
   context ctx({.threads = 1});
-  const emulated e = emulate("attention", in, {}, tier::binary64, false);
-  CHECK(e.out == run(ctx, tests::call_case{"attention", in, {}}));
-  CHECK(e.counted[static_cast<int>(tier::binary64)] > 200);
+  const attributes window{{"causal", true}, {"bottom_right", true}, {"left", std::int64_t{700}}};
+  for (const dtype t : {dtype::f32, dtype::bf16}) {
+    for (const std::int64_t size : {64, 128}) {
+      const auto of = [&](int seed, std::int64_t heads, std::int64_t lines, std::int64_t numbers) {
+        return ordinary(t, {heads, lines, numbers}, seed);
+      };
+      std::vector<array> in = {of(1, 2, 3, size), of(2, 1, 1100, size), of(3, 1, 1100, size - 24)};
+      for (const bool is_odd : {false, true}) {
+        // Parts of which little is known, or too much: NaN, infinities and numbers whose squares are not.
+        if (is_odd) {
+          const auto set = [&](array& x, std::int64_t i, std::uint32_t as_f32) {
+            x.set(static_cast<std::size_t>(i), t == dtype::f32 ? as_f32 : as_f32 >> 16);
+          };
+          set(in[1], 70 * size, 0x62800000);               // 2^70
+          set(in[2], 5, 0x7f800000);                       // infinity
+          set(in[2], 1099 * (size - 24) + 1, 0x7fc00000);  // NaN
+        }
+        for (const attributes& a : {attributes{}, window}) {
+          const emulated e = emulate("attention", in, a, tier::binary64, false);
+          CHECK(e.out == run(ctx, tests::call_case{"attention", in, a}));
+          CHECK((is_odd || e.counted[static_cast<int>(tier::binary64)] > 200));
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("attention on CUDA, emulated: without tiles, and exactly") {
