@@ -12,6 +12,7 @@
 #include "reference/digests.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
+#include "tests/helpers/attention_problems.hpp"
 #include "tests/helpers/everywhere.hpp"
 
 using namespace repdl;
@@ -19,6 +20,8 @@ using reference::absent_shape;
 using reference::array;
 using reference::sample_class;
 using reference::shape_list;
+using tests::attention_problem;
+using tests::attention_problems;
 using tests::call_case;
 using tests::every_setting;
 using tests::setting;
@@ -28,55 +31,6 @@ namespace {
 constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32};
 constexpr double infinity = std::numeric_limits<double>::infinity(),
                  not_a_number = std::numeric_limits<double>::quiet_NaN();
-
-// The shapes of q, k, v and perhaps mask and slopes.
-struct problem {
-  std::vector<shape_list> shapes;
-  attributes attrs;
-  bool has_float_mask = false;
-
-  std::vector<array> fill(sample_class kind, dtype t, std::uint64_t seed) const {
-    const shape_list &q = shapes[0], &v = shapes[2];
-    shape_list results = q, queries = q;
-    results.back() = v.back();
-    queries.pop_back();
-    std::vector<shape_list> all = {results, q, shapes[1], v, results, queries};
-    std::vector<dtype> types = {t, t, t, t, t, dtype::f32};
-    if (shapes.size() > 3) types.push_back(has_float_mask ? t : dtype::boolean);
-    if (shapes.size() > 4) types.push_back(dtype::f32);
-    all.insert(all.end(), shapes.begin() + 3, shapes.end());
-    return reference::fill_attention_backward(kind, types, all, attrs, seed);
-  }
-};
-
-const std::vector<problem>& problems() {
-  static const std::vector<problem> all = {
-      {{{3, 4}, {5, 4}, {5, 6}}, {}},
-      {{{2, 33, 8}, {2, 70, 8}, {2, 70, 5}}, {{"causal", true}, {"bottom_right", true}}},
-      {{{2, 4, 5, 3}, {2, 2, 9, 3}, {2, 2, 9, 7}, {2, 1, 5, 9}}, {{"scale", 0.3}}},
-      {{{1, 6, 3, 2}, {1, 3, 7, 2}, {1, 3, 7, 3}, {3, 7}, {6}},
-       {{"left", std::int64_t{3}}, {"right", std::int64_t{2}}},
-       true},
-      {{{2, 1, 3, 4, 5}, {2, 1, 1, 11, 5}, {2, 1, 1, 11, 1}, absent_shape, {3}},
-       {{"causal", true}, {"left", std::int64_t{4}}}},
-      {{{2, 2, 5, 3}, {2, 1, 4, 3}, {2, 1, 4, 5}}, {{"dropout", 0.5}, {"seed", std::int64_t{7}}}},
-      {{{3, 6, 2}, {3, 9, 2}, {3, 9, 3}, {6, 9}, {3}},
-       {{"dropout", 0.1},
-        {"seed", std::int64_t{-1}},
-        {"stream", std::int64_t{5}},
-        {"causal", true},
-        {"bottom_right", true}},
-       true},
-      {{{1, 3, 2}, {1, 3, 2}, {1, 3, 2}}, {{"dropout", 0x1p-32}}},
-      {{{2, 2, 2}, {2, 2, 2}, {2, 2, 2}}, {{"dropout", 1 - 0x1p-53}}},
-      {{{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}}, {}},
-      {{{2, 2, 3, 0}, {2, 1, 4, 0}, {2, 1, 4, 3}}, {}},
-      {{{2, 2, 3, 2}, {2, 1, 0, 2}, {2, 1, 0, 3}}, {}},
-      {{{2, 0, 2}, {2, 5, 2}, {2, 5, 3}}, {}},
-      {{{2, 3, 2}, {2, 5, 2}, {2, 5, 0}}, {}},
-      {{{2, 3, 2}, {1, 5, 2}, {1, 5, 2}}, {{"scale", 0.0}}}};
-  return all;
-}
 
 // Numbers of f32, rounded.
 array of(const shape_list& shape, const std::vector<double>& numbers) {
@@ -115,15 +69,15 @@ array part(const array& x, std::size_t axis, std::int64_t first, std::int64_t co
 TEST_CASE("attention_backward: every class, format, tier, number of threads and layout, against the oracle") {
   tests::everywhere all(6);
   std::uint64_t seed = 0;
-  for (int i = 0; i < std::ssize(problems()); ++i) {
-    const problem& p = problems()[static_cast<std::size_t>(i)];
+  for (int i = 0; i < std::ssize(attention_problems()); ++i) {
+    const attention_problem& p = attention_problems()[static_cast<std::size_t>(i)];
     for (int k = 0; k < std::ssize(reference::element_classes); ++k) {
       const sample_class kind = reference::element_classes[static_cast<std::size_t>(k)];
       const dtype t = formats[(k + i) % 3];  // every class in every format, problem after problem
       CAPTURE(std::string(name_of(kind)));
       CAPTURE(std::string(name_of(t)));
       CAPTURE(i);
-      const std::vector<array> in = p.fill(kind, t, ++seed);
+      const std::vector<array> in = p.fill_backward(kind, t, ++seed);
       all.check({"attention_backward", in, p.attrs}, {k, static_cast<int>(t), i},
                 reference::evaluate_all("attention_backward", in, p.attrs));
     }
@@ -134,11 +88,11 @@ TEST_CASE("attention_backward: samples are of their classes" * doctest::test_sui
   for (const dtype t : formats) {
     for (const sample_class kind : {sample_class::ties, sample_class::near_ties, sample_class::subnormal,
                                     sample_class::overflow_border, sample_class::cancelling, sample_class::zeros}) {
-      const problem p{{{8, 16, 4}, {8, 6, 4}, {8, 6, 3}}, {}};
+      const attention_problem p{{{8, 16, 4}, {8, 6, 4}, {8, 6, 3}}, {}};
       std::int64_t hits = 0;
       for (const std::uint64_t seed : {5, 6, 7, 8}) {
         reference::outcomes where;
-        reference::evaluate_all("attention_backward", p.fill(kind, t, seed), {}, &where);
+        reference::evaluate_all("attention_backward", p.fill_backward(kind, t, seed), {}, &where);
         for (const reference::outcome& o : where) hits += hit(kind, o) ? 1 : 0;
       }
       CAPTURE(std::string(name_of(kind)));

@@ -13,6 +13,7 @@
 #include "reference/digests.hpp"
 #include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
+#include "tests/helpers/attention_problems.hpp"
 #include "tests/helpers/everywhere.hpp"
 
 using namespace repdl;
@@ -20,6 +21,8 @@ using reference::absent_shape;
 using reference::array;
 using reference::sample_class;
 using reference::shape_list;
+using tests::attention_problem;
+using tests::attention_problems;
 using tests::call_case;
 using tests::every_setting;
 using tests::setting;
@@ -28,46 +31,6 @@ namespace {
 
 constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32};
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-struct problem {
-  std::vector<shape_list> shapes;
-  attributes attrs;
-  bool has_float_mask = false;
-
-  std::vector<array> fill(sample_class kind, dtype t, std::uint64_t seed) const {
-    std::vector<dtype> types = {t, t, t, has_float_mask ? t : dtype::boolean, dtype::f32};
-    types.resize(shapes.size());
-    return reference::fill_attention(kind, types, shapes, attrs, seed);
-  }
-};
-
-const std::vector<problem>& problems() {
-  static const std::vector<problem> all = {
-      {{{3, 4}, {5, 4}, {5, 6}}, {}},
-      {{{2, 33, 8}, {2, 70, 8}, {2, 70, 5}}, {{"causal", true}, {"bottom_right", true}}},
-      {{{2, 4, 5, 3}, {2, 2, 9, 3}, {2, 2, 9, 7}, {2, 1, 5, 9}}, {{"scale", 0.3}}},
-      {{{1, 6, 3, 2}, {1, 3, 7, 2}, {1, 3, 7, 3}, {3, 7}, {6}},
-       {{"left", std::int64_t{3}}, {"right", std::int64_t{2}}},
-       true},
-      {{{2, 1, 3, 4, 5}, {2, 1, 1, 11, 5}, {2, 1, 1, 11, 1}, absent_shape, {3}},
-       {{"causal", true}, {"left", std::int64_t{4}}}},
-      {{{2, 2, 5, 3}, {2, 1, 4, 3}, {2, 1, 4, 5}}, {{"dropout", 0.5}, {"seed", std::int64_t{7}}}},
-      {{{3, 6, 2}, {3, 9, 2}, {3, 9, 3}, {6, 9}, {3}},
-       {{"dropout", 0.1},
-        {"seed", std::int64_t{-1}},
-        {"stream", std::int64_t{5}},
-        {"causal", true},
-        {"bottom_right", true}},
-       true},
-      {{{1, 3, 2}, {1, 3, 2}, {1, 3, 2}}, {{"dropout", 0x1p-32}}},
-      {{{2, 2, 2}, {2, 2, 2}, {2, 2, 2}}, {{"dropout", 1 - 0x1p-53}}},
-      {{{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}}, {}},
-      {{{2, 2, 3, 0}, {2, 1, 4, 0}, {2, 1, 4, 3}}, {}},
-      {{{2, 2, 3, 2}, {2, 1, 0, 2}, {2, 1, 0, 3}}, {}},
-      {{{2, 3, 2}, {2, 5, 2}, {2, 5, 0}}, {}},
-      {{{2, 3, 2}, {1, 5, 2}, {1, 5, 2}}, {{"scale", 0.0}}}};
-  return all;
-}
 
 // Numbers of a format, rounded.
 array of(dtype t, const shape_list& shape, const std::vector<double>& numbers) {
@@ -105,7 +68,7 @@ std::vector<array> attend(context& ctx, const std::vector<array>& in, const attr
 TEST_CASE("attention: every class, format, tier, number of threads and layout, against the oracle") {
   tests::everywhere all(6);
   std::uint64_t seed = 0;
-  for (const problem& p : problems()) {
+  for (const attention_problem& p : attention_problems()) {
     for (int k = 0; k < static_cast<int>(std::size(reference::element_classes)); ++k) {
       const sample_class kind = reference::element_classes[static_cast<std::size_t>(k)];
       for (const dtype t : formats) {
@@ -113,7 +76,8 @@ TEST_CASE("attention: every class, format, tier, number of threads and layout, a
         CAPTURE(std::string(name_of(t)));
         CAPTURE(p.shapes[0].size());
         const std::vector<array> in = p.fill(kind, t, ++seed);
-        all.check({"attention", in, p.attrs}, {k, static_cast<int>(t), static_cast<int>(&p - problems().data())},
+        all.check({"attention", in, p.attrs},
+                  {k, static_cast<int>(t), static_cast<int>(&p - attention_problems().data())},
                   reference::evaluate_all("attention", in, p.attrs));
       }
     }
@@ -125,7 +89,7 @@ TEST_CASE("attention: samples are of their classes" * doctest::test_suite("value
     for (const sample_class kind : {sample_class::ties, sample_class::near_ties, sample_class::subnormal,
                                     sample_class::overflow_border, sample_class::cancelling, sample_class::zeros}) {
       reference::outcomes where;
-      const problem p{{{8, 16, 4}, {8, 6, 4}, {8, 6, 3}}, {}};
+      const attention_problem p{{{8, 16, 4}, {8, 6, 4}, {8, 6, 3}}, {}};
       reference::evaluate_all("attention", p.fill(kind, t, 5), {}, &where);
       std::int64_t hits = 0;
       for (std::size_t i = 0; i < 8 * 16 * 3; ++i) hits += hit(kind, where[i]) ? 1 : 0;
