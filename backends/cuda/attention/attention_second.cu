@@ -18,7 +18,9 @@ constexpr std::int64_t most_keys = std::int64_t{1} << 20;
 
 template <class T, int Size>
 struct second_tiling {
-  static constexpr int steps = Size / 8, warps = 4, threads = 32 * warps, keys = 16, eights = keys / 8;
+  // Few blocks have something to do: with many warps they are done sooner.
+  static constexpr int steps = Size / 8, warps = 8, threads = 32 * warps, of_query = threads / rows_of_second,
+                       keys = 16, eights = keys / 8;
   struct memory {
     double parts[2][steps][4][32];  // q_h and q_l as the instruction takes them
     staged_tile<T, Size, 32, keys> tiles[warps][2];
@@ -34,7 +36,7 @@ struct second_tiling {
 };
 
 template <class T, int Size>
-__global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
+__global__ void __launch_bounds__(second_tiling<T, Size>::threads, 1)
     attention_second(const __grid_constant__ attention_geometry g, std::int64_t groups_of_head, std::int64_t chunks,
                      const float* statistics, std::uint32_t* bits, const open_queries open, counter* counters) {
   using cut = second_tiling<T, Size>;
@@ -78,16 +80,16 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 2)
       const std::int64_t n = m.n[r];
       return static_cast<const T*>(g.q) + at[0] + n / g.queries % g.heads * g.q_at.head + n % g.queries * g.q_at.row;
     };
-    {  // eight threads a query
-      const int r = tid / 8;
+    {
+      const int r = tid / cut::of_query;
       double square = 0;
-      for (std::int64_t d = tid % 8; m.n[r] >= 0 && d < g.size; d += 8) {
+      for (std::int64_t d = tid % cut::of_query; m.n[r] >= 0 && d < g.size; d += cut::of_query) {
         const double x = static_cast<double>(num::widen_to_float(query_of(r)[d * g.q_at.element]));
         square = fma(x, x, square);
       }
 #pragma unroll
-      for (int by = 1; by < 8; by *= 2) square += __shfl_xor_sync(full_warp, square, by);
-      if (tid % 8 == 0) m.norm[r] = sqrt(square) * (1 + 0x1p-20);
+      for (int by = 1; by < cut::of_query; by *= 2) square += __shfl_xor_sync(full_warp, square, by);
+      if (tid % cut::of_query == 0) m.norm[r] = sqrt(square) * (1 + 0x1p-20);
     }
     __syncthreads();
     for (int i = tid; i < steps * 4 * 32; i += threads) {

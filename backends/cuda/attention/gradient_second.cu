@@ -36,8 +36,9 @@ __global__ void __launch_bounds__(list_threads)
 
 template <class T, int Size>
 struct second_tiling {
-  static constexpr int steps = Size / 8, warps = 4, threads = 32 * warps, columns = 16, eights = columns / 8;
-  static constexpr int blocks = Size == 64 ? 2 : 1;  // of a multiprocessor
+  // As many warps as there is room for (attention_second.cu).
+  static constexpr int steps = Size / 8, warps = Size == 64 ? 8 : 4, threads = 32 * warps,
+                       of_row = threads / rows_of_second, columns = 16, eights = columns / 8;
   struct memory {
     double parts[2][2][steps][4][32];  // of q and g, or k and v: the high and low parts as the instruction takes them
     staged_tile<T, Size, 32, columns> tiles[warps][2][2];
@@ -55,7 +56,7 @@ struct second_tiling {
 };
 
 template <class T, int Size, bool IsKey>
-__global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling<T, Size>::blocks)
+__global__ void __launch_bounds__(second_tiling<T, Size>::threads, 1)
     gradient_second(const __grid_constant__ gradient_geometry<T> g, std::int64_t groups_of_head,
                     const record_places places, const query_sum* sums, const line_record* records,
                     const gradient_bits bits, const open_rows open, counter* counters) {
@@ -127,19 +128,19 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, second_tiling
                             : within(i + g.of.offset + g.of.after + 1);
     }
     __syncthreads();
-    {  // eight threads a row
-      const int r = tid / 8;
+    {
+      const int r = tid / cut::of_row;
 #pragma unroll
       for (int which = 0; which < 2; ++which) {
         const std::int64_t size = which == 0 ? g.of.size : g.of.value_size;
         double square = 0;
-        for (std::int64_t d = tid % 8; m.n[r] >= 0 && d < size; d += 8) {
+        for (std::int64_t d = tid % cut::of_row; m.n[r] >= 0 && d < size; d += cut::of_row) {
           const double x = static_cast<double>(num::widen_to_float(line_of(m.n[r], which)[d]));
           square = fma(x, x, square);
         }
 #pragma unroll
-        for (int by = 1; by < 8; by *= 2) square += __shfl_xor_sync(full_warp, square, by);
-        if (tid % 8 == 0) m.norm[which][r] = sqrt(square) * (1 + 0x1p-20);
+        for (int by = 1; by < cut::of_row; by *= 2) square += __shfl_xor_sync(full_warp, square, by);
+        if (tid % cut::of_row == 0) m.norm[which][r] = sqrt(square) * (1 + 0x1p-20);
       }
     }
     __syncthreads();
