@@ -42,12 +42,12 @@ __device__ void write_chunk(float* to, const joined_survey<Warps>& keys, const j
   }
 }
 
-// One block a chunk of keys of one of the heads from `first` on: what is known of them, and, unless `packed` is null, keys and values as tiles take them:
-// of all those heads the keys, then the values.
-template <class T>
+// One block a chunk of keys of one of the heads from `first` on: what is known of them, and keys and values as tiles take them: of all those heads the keys,
+// then the values.
+template <class T, int Size>
 __global__ void __launch_bounds__(survey_threads)
     attention_survey(const __grid_constant__ attention_geometry g, std::int64_t chunks, std::int64_t first,
-                     float* statistics, double* packed, int steps, const open_queries open) {
+                     float* statistics, double* packed, const open_queries open) {
   constexpr int warps = survey_threads / 32;
   __shared__ joined_survey<warps> keys, values;
   keys.clear();
@@ -60,14 +60,14 @@ __global__ void __launch_bounds__(survey_threads)
   g.batch.locate(of / key_heads, at);
   const T* const k = static_cast<const T*>(g.k) + at[1] + of % key_heads * g.k_at.head;
   const T* const v = static_cast<const T*>(g.v) + at[2] + of % key_heads * g.v_at.head;
-  const std::int64_t lines = padded_lines(g.keys), of_head = lines * 8 * steps,
+  const std::int64_t lines = padded_lines(g.keys), of_head = lines * Size,
                      end = (chunk + 1) * chunk_keys < lines ? (chunk + 1) * chunk_keys : lines;
-  line_survey of_keys, of_values;
+  line_survey<Size> of_keys, of_values;
   for (std::int64_t j = chunk * chunk_keys + 8 * (threadIdx.x / 32); j < end; j += 8 * warps) {
-    double* const to = packed == nullptr ? nullptr : packed + n * of_head + j * 8 * steps;
-    const packed_group keys_to{.products = to}, values_to{.sums = packed == nullptr ? nullptr : to + heads * of_head};
-    of_keys.take<true, false>(k + j * g.k_at.row, g.k_at.row, g.keys - j, g.size, keys_to, steps);
-    of_values.take<false, true>(v + j * g.v_at.row, g.v_at.row, g.keys - j, g.value_size, values_to, steps);
+    double* const to = packed + n * of_head + j * Size;
+    const packed_group keys_to{.products = to}, values_to{.sums = to + heads * of_head};
+    of_keys.template take<true, false>(k + j * g.k_at.row, g.k_at.row, g.keys - j, g.size, keys_to);
+    of_values.template take<false, true>(v + j * g.v_at.row, g.v_at.row, g.keys - j, g.value_size, values_to);
   }
   keys.add(of_keys);
   values.add(of_values);
@@ -411,7 +411,7 @@ __global__ void __launch_bounds__(splitting<T, Size>::threads)
   int j0 = begin + warp * cut::keys;
   copy(j0, 0);
   double o[steps][4] = {}, sum[2] = {}, squares[2] = {};
-  line_survey of_keys, of_values;
+  line_survey<Size> of_keys, of_values;
   for (int stage = 0; j0 < end; j0 += stride, stage ^= 1) {
     copy(j0 + stride, stage ^ 1);
     wait_for_copies<1>();
@@ -573,10 +573,6 @@ void enqueue_tiles(const attention_geometry& g, dtype type, bool by_first, std::
   const float* const known = statistics;
   ops::for_each_format<ops::NARROW>([&]<class T>() {
     if (dtype_of<T> != type) return;
-    const auto survey = [&](std::int64_t first, std::int64_t count, double* to, int steps) {
-      launch_kernel<attention_survey<T>>(j, count * chunks, survey_threads, 0, g, chunks, first, statistics, to, steps,
-                                         open);
-    };
     const auto run = [&]<int Size>() {
       if (parts != 0) {
         using cut = splitting<T, Size>;
@@ -595,7 +591,8 @@ void enqueue_tiles(const attention_geometry& g, dtype type, bool by_first, std::
       const std::int64_t at_once = packed_heads(heads, 2 * padded_lines(g.keys), Size);
       for (std::int64_t first = 0; first < heads; first += at_once) {
         const std::int64_t count = std::min(at_once, heads - first);
-        survey(first, count, packed, cut::steps);
+        launch_kernel<attention_survey<T, Size>>(j, count * chunks, survey_threads, 0, g, chunks, first, statistics,
+                                                 packed, open);
         const auto tiles = [&]<tile_extras Extras>() {
           launch_kernel<attention_tiles<T, Size, Extras>>(j, count * blocks, cut::threads, sizeof(typename cut::memory),
                                                           g, blocks, chunks, first, static_cast<const double*>(packed),

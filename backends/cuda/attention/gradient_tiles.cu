@@ -94,10 +94,10 @@ __global__ void __launch_bounds__(line_threads)
 }
 
 // A block a chunk of lines of q, g, k or v, of the heads of `range`: what is known of them, and the lines as tiles take them.
-template <class T>
+template <class T, int Size>
 __global__ void __launch_bounds__(line_threads)
     gradient_survey(const __grid_constant__ gradient_geometry<T> g, const record_places places, const head_range range,
-                    line_record* records, double* packed, int steps) {
+                    line_record* records, double* packed) {
   constexpr int warps = line_threads / 32;
   __shared__ joined_survey<warps> joined;
   const std::int64_t query_blocks = range.count * g.of.group * places.query_chunks,
@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(line_threads)
                                       : g.of.v_at.row,
                      size = is_first ? g.of.size : g.of.value_size;
   const T* const from = data + head % heads * of_head;
-  const packed_places to(g, range, 8 * steps);
+  const packed_places to(g, range, Size);
   const int which_line = is_first ? 0 : 1;
   const auto copy_of = [&](int copy) {
     return packed + (is_query ? to.of_query(copy, within) : to.of_key(copy, within));
@@ -133,17 +133,17 @@ __global__ void __launch_bounds__(line_threads)
   __syncthreads();
   const std::int64_t padded = padded_lines(lines),
                      end = (chunk + 1) * chunk_lines < padded ? (chunk + 1) * chunk_lines : padded;
-  line_survey mine;
+  line_survey<Size> mine;
   for (std::int64_t j = chunk * chunk_lines + 8 * (threadIdx.x / 32); j < end; j += 8 * warps) {
-    const std::int64_t line = j * 8 * steps;
+    const std::int64_t line = j * Size;
     packed_group group;
-    if (has_two_orders(8 * steps)) {
+    if (has_two_orders(Size)) {
       group.products = copy_of(which_line) + line;
       if (is_query || is_first) group.sums = copy_of(2 + which_line) + line;
     } else {
       group.both = copy_of(which_line) + line;
     }
-    mine.take<true, true>(from + j * row, row, lines - j, size, group, steps);
+    mine.template take<true, true>(from + j * row, row, lines - j, size, group);
   }
   joined.add(mine);
   __syncthreads();
@@ -684,7 +684,10 @@ void enqueue_gradient_tiles(const gradient_geometry<T>& g, bool by_first, double
   for (std::int64_t first = 0; first < heads; first += at_once) {
     const head_range range{first, std::min(at_once, heads - first)};
     const std::int64_t chunks = 2 * range.count * (g.of.group * places.query_chunks + places.key_chunks);
-    launch_kernel<gradient_survey<T>>(j, chunks, line_threads, 0, g, places, range, of_chunks, packed, size / 8);
+    const auto survey = [&]<int Size>() {
+      launch_kernel<gradient_survey<T, Size>>(j, chunks, line_threads, 0, g, places, range, of_chunks, packed);
+    };
+    size == 64 ? survey.template operator()<64>() : survey.template operator()<128>();
     launch_kernel<gradient_join<T>>(j, 2 * range.count * (g.of.group + 1), line_threads, 0, g, places, range,
                                     known_sums, known_chunks, joined, open);
     const auto run = [&]<int Size, gradients_of What>() {

@@ -77,18 +77,18 @@ struct packed_group {
   double *products = nullptr, *sums = nullptr, *both = nullptr;
 };
 
-// What a warp's lanes know of lines: the greatest norm, and of columns lane, lane + 32, ... the greatest magnitude and the sum of squares; rounded up.
+// What a warp's lanes know of lines of at most Size numbers: of its lines the greatest square of a norm, and of columns lane, lane + 32, ... the greatest
+// magnitude and the sum of squares; rounded up.
+template <int Size>
 struct line_survey {
-  static constexpr int columns = most_size / 32;
-  float norm = 0, most[columns] = {}, squares[columns] = {};
-  float of_lane = 0;  // the greatest square of a norm of a lane's lines
+  static constexpr int columns = Size / 32;
+  float square_of_norm = 0, most[columns] = {}, squares[columns] = {};
 
   // Eight lines, `count` of which are there, and where they go. Of norms or columns nothing is known where nobody asks for them.
   template <bool Norms, bool Columns, class T>
-  __device__ void take(const T* from, std::int64_t row, std::int64_t count, std::int64_t size, const packed_group& to,
-                       int steps) {
+  __device__ void take(const T* from, std::int64_t row, std::int64_t count, std::int64_t size, const packed_group& to) {
     const int lane = lane_of_thread();
-    constexpr int at_once = 4;  // whose numbers are on their way
+    constexpr int at_once = Size == 64 ? 8 : 4;  // whose numbers are on their way
 #pragma unroll 1
     for (int first = 0; first < 8; first += at_once) {
       float x[at_once][columns];
@@ -102,39 +102,36 @@ struct line_survey {
       }
 #pragma unroll
       for (int i = 0; i < at_once; ++i) {
-        double square = 0;
+        float square = 0;
 #pragma unroll
         for (int c = 0; c < columns; ++c) {
-          const double y = static_cast<double>(x[i][c]);
-          if constexpr (Norms) square = fma(y, y, square);
-          if constexpr (Columns) {
-            most[c] = greater(x[i][c], most[c]);
-            squares[c] = __fmaf_ru(x[i][c], x[i][c], squares[c]);
-          }
+          const float y = x[i][c];
+          if constexpr (Norms) square = __fmaf_ru(y, y, square);
+          if constexpr (Columns) add(c, y);
           const int s = 4 * c + lane / 8;
-          if (s >= steps) continue;
           if (to.products != nullptr)
-            to.products[64 * s + place_of_packed<packed_for::products>(first + i, lane % 8)] = y;
-          if (to.both != nullptr) to.both[64 * s + place_of_packed<packed_for::both>(first + i, lane % 8)] = y;
+            to.products[64 * s + place_of_packed<packed_for::products>(first + i, lane % 8)] = static_cast<double>(y);
+          if (to.both != nullptr)
+            to.both[64 * s + place_of_packed<packed_for::both>(first + i, lane % 8)] = static_cast<double>(y);
         }
-        if constexpr (Norms) norm = greater(__double2float_ru(sqrt(over_warp(square)) * (1 + 0x1p-40)), norm);
+        if constexpr (Norms) add_square<1>(square);
       }
       if (to.sums == nullptr) continue;
 #pragma unroll
       for (int c = 0; c < columns; ++c) {
         const int s = 4 * c + lane / 8;
-        if (s >= steps) continue;
         // The numbers of a column lie side by side.
         auto* const column =
             reinterpret_cast<double2*>(to.sums + 64 * s + place_of_packed<packed_for::sums>(first, lane % 8));
-        column[0] = {static_cast<double>(x[0][c]), static_cast<double>(x[1][c])};
-        column[1] = {static_cast<double>(x[2][c]), static_cast<double>(x[3][c])};
+#pragma unroll
+        for (int i = 0; i < at_once; i += 2)
+          column[i / 2] = {static_cast<double>(x[i][c]), static_cast<double>(x[i + 1][c])};
       }
     }
   }
 
   // Of a tile's lines, what is not there being 0: norms, of which lanes have a line or a part of one each, or columns.
-  template <class T, int Size, int Threads, int Rows>
+  template <class T, int Threads, int Rows>
   __device__ void take_norms(const staged_tile<T, Size, Threads, Rows>& lines) {
     constexpr int of_line = 32 / Rows, each = 16 / sizeof(T), packs = Size / each / of_line;
     const int lane = lane_of_thread();
@@ -148,21 +145,28 @@ struct line_survey {
 #pragma unroll
       for (int n = 0; n < each; ++n) square = __fmaf_ru(num::widen_to_float(x[n]), num::widen_to_float(x[n]), square);
     }
-#pragma unroll
-    for (int by = Rows; by < 32; by *= 2) square = __fadd_ru(square, __shfl_xor_sync(full_warp, square, by));
-    of_lane = greater(square, of_lane);
+    add_square<Rows>(square);
   }
-  template <class T, int Size, int Threads, int Rows>
+  template <class T, int Threads, int Rows>
   __device__ void take_columns(const staged_tile<T, Size, Threads, Rows>& lines) {
 #pragma unroll 4
     for (int r = 0; r < Rows; ++r) {
 #pragma unroll
-      for (int c = 0; c < Size / 32; ++c) {
-        const float x = lines.number(r, 32 * c + lane_of_thread());
-        most[c] = greater(x, most[c]);
-        squares[c] = __fmaf_ru(x, x, squares[c]);
-      }
+      for (int c = 0; c < columns; ++c) add(c, lines.number(r, 32 * c + lane_of_thread()));
     }
+  }
+
+ private:
+  __device__ void add(int c, float x) {
+    most[c] = greater(x, most[c]);
+    squares[c] = __fmaf_ru(x, x, squares[c]);
+  }
+  // Of `Lines` lines, of which every Lines-th lane has a part.
+  template <int Lines>
+  __device__ void add_square(float part) {
+#pragma unroll
+    for (int by = Lines; by < 32; by *= 2) part = __fadd_ru(part, __shfl_xor_sync(full_warp, part, by));
+    square_of_norm = greater(part, square_of_norm);
   }
 };
 
@@ -173,15 +177,19 @@ struct joined_survey {
   float squares[Warps][most_size];
 
   __device__ void clear() {
-    for (int i = static_cast<int>(threadIdx.x); i < most_size; i += 32 * Warps) most[i] = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < most_size; i += 32 * Warps) {
+      most[i] = 0;
+      for (int w = 0; w < Warps; ++w) squares[w][i] = 0;
+    }
     if (threadIdx.x == 0) norm = 0;
   }
   // In the order of the bits NaN is the greatest.
-  __device__ void add(const line_survey& s) {
+  template <int Size>
+  __device__ void add(const line_survey<Size>& s) {
     const int lane = lane_of_thread(), warp = static_cast<int>(threadIdx.x / 32);
-    atomicMax(&norm, __float_as_uint(greater(__fsqrt_ru(s.of_lane), s.norm)) & 0x7fffffffu);
+    atomicMax(&norm, __float_as_uint(__fsqrt_ru(s.square_of_norm)) & 0x7fffffffu);
 #pragma unroll
-    for (int c = 0; c < line_survey::columns; ++c) {
+    for (int c = 0; c < line_survey<Size>::columns; ++c) {
       atomicMax(most + 32 * c + lane, __float_as_uint(s.most[c]) & 0x7fffffffu);
       squares[warp][32 * c + lane] = s.squares[c];
     }
