@@ -49,7 +49,8 @@ struct staged_tile {
 template <int Steps, int Threads>
 using row_tile = float4[Steps][Threads];
 
-inline constexpr int steps_of_chain = 2;  // of eight terms each, of a product, which are added up first
+// Of eight terms each, of a product, which are added up first. With fewer of them more is added up later, which takes registers and time.
+inline constexpr int steps_of_chain = 4;
 
 // to = products of a warp's rows, which a thread keeps in place `thread`, and a tile's lines.
 template <int Steps, int Threads, int Eights, class Tile>
@@ -75,8 +76,11 @@ __device__ void multiply_lines(const row_tile<Steps, Threads>& rows, int thread,
     }
   }
 }
-// What a product is within, in u |x| |y|: sixteen terms by the instruction, whose additions have two u, and sums of these.
-__device__ inline double height_of_product(std::int64_t size) { return 32 + static_cast<double>((size + 15) / 16); }
+// What a product is within, in u |x| |y|: 32 terms by the instruction, whose additions have two u, and sums of these.
+__device__ inline double height_of_product(std::int64_t size) {
+  constexpr int terms = 8 * steps_of_chain;
+  return 2 * terms + static_cast<double>((size + terms - 1) / terms);
+}
 
 // to += weights, as multiply_lines leaves what they are made of, times a tile's lines, added up before. Two columns of eight at a time: what one waits
 // for the other computes.
