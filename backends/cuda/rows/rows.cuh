@@ -60,6 +60,23 @@ struct listed_outputs {
   std::int64_t of[most_listed];
 };
 
+// Sums of a part of a row of T: of binary32, where a rule has them, precise ones (device_rule.cuh).
+template <class Rule, class T>
+inline constexpr bool is_precise = std::is_same_v<T, float>&& num::has_precise_sums<Rule>;
+template <class Rule, bool Precise>
+struct sums_of_part {
+  using type = typename Rule::template sums<double>;
+};
+template <class Rule>
+struct sums_of_part<Rule, true> {
+  using type = typename Rule::precise;
+};
+template <class Rule, class T>
+using part_sums = typename sums_of_part<Rule, is_precise<Rule, T>>::type;
+// Partial sums of a thread. What is done for an element of precise ones takes longer than an addition.
+template <class Rule, class T>
+inline constexpr int part_chains = is_precise<Rule, T> ? 1 : chains_of<Rule>;
+
 // Zero before every call.
 struct row_status {
   unsigned long long counted;       // rows that are not ignored
@@ -73,6 +90,7 @@ struct row_status {
 struct row_geometry : row_layout {
   num::row_bounds bounds;
   unsigned levels;  // a bit for each late level that is to run
+  bool settles;     // whether outputs that binary64 leaves undecided are decided from precise sums at once
   std::int64_t
       cleared_words;  // of 32 bits, from `status` on, that the first kernel sets to 0: the others are so before it
   // Workspace. Of the lists there is one for what each tier leaves undecided, but the last; rows in chunks need more than the first.
@@ -446,6 +464,45 @@ __device__ __noinline__ void leave_undecided(const row_geometry& g, std::int64_t
   g.list(0).add(row);
 }
 
+// An output, of x, in wide numbers, from its row's sums.
+template <op_id Op, class Sums>
+__device__ __noinline__ num::certified settled_by_sums(const row_geometry& g, const num::row_call& call,
+                                                       const row_state<Op>& s, const Sums& sums, const float* x) {
+  using rule = device_rule<Op>;
+  typename rule::total total;
+  total.join(sums);
+  if (!rule::is_known(total)) return {0.0f, false};
+  const auto wide = rule::late_of(static_cast<double>(s.top), total);
+  return rule::template settle<num::wide<double>>(g.type, call, s.o, wide, x, 0);
+}
+
+// Asks again for output j, of x, which is undecided: at the most that binary64 can do, and from precise sums. What is decided is written, the
+// rest noted; whether it stays undecided. Callers count what is decided as binary64's.
+template <op_id Op, class T, class F, class Numbers, class Row, class Sums>
+__device__ bool output_again(const row_geometry& g, const num::row_call& call, const row_site<Op, T, F>& at,
+                             const row_state<Op>& s, const Numbers& numbers, const Row& row,
+                             [[maybe_unused]] const Sums& sums, std::int64_t j, const float* x,
+                             [[maybe_unused]] counter* counters) {
+  const num::verdict<double> v = output_of<Op, T>(call, s, numbers, row, j, x);
+  if (!v.undecided) {
+    at.set(g, j, v.value);
+    return false;
+  }
+  if constexpr (is_precise<device_rule<Op>, T>) {
+    if (g.settles) {
+      const num::certified c = settled_by_sums<Op>(g, call, s, sums, x);
+      if (c.decided) {
+        at.set(g, j, c.value);
+        count_elements(counters, tier::double_double, 1);
+        count_elements(counters, tier::binary64, -1);
+        return false;
+      }
+    }
+  }
+  g.note_undecided(at.row(), j);
+  return true;
+}
+
 // The format of an output that is known at run time.
 __device__ inline dtype type_of_output(const row_geometry& g, int output) {
   dtype type = g.out_type[0];
@@ -549,15 +606,16 @@ __device__ void fill_elements(const row_geometry& g, const row_site<Op, T>& at, 
 }
 // Of any row; whether one is undecided. Some at a time: their operands are read before the first of them is written. What is left undecided
 // then is asked for again, at more cost.
-template <op_id Op, class T, class Row>
+template <op_id Op, class T, class Sums>
 __device__ bool write_elements(const row_geometry& g, const num::row_call& call, const row_site<Op, T>& at,
-                               const row_state<Op>& s, const Row& row, std::int64_t first, std::int64_t step,
-                               std::int64_t end, row_tally& tally) {
+                               const row_state<Op>& s, const Sums& sums, std::int64_t first, std::int64_t step,
+                               std::int64_t end, row_tally& tally, counter* counters) {
   using rule = device_rule<Op>;
   if (s.c.fills) {
     fill_elements(g, at, s.c.value, first, step, end, tally);
     return false;
   }
+  const auto row = whole_of(sums);
   const auto numbers = numbers_of<Op>(call, s, row);
   bool undecided = false;
   with_factors<row_site<Op, T>::elements>(g, at, [&](const auto& site) {
@@ -576,14 +634,9 @@ __device__ bool write_elements(const row_geometry& g, const num::row_call& call,
         tally.decided += N - __popc(open);
         for (; open != 0; open &= open - 1) {
           const std::int64_t k = j + (__ffs(static_cast<int>(open)) - 1) * step;
-          const num::verdict<double> v = output_of<Op, T>(call, s, numbers, row, k, site.values(g, k).x);
-          if (v.undecided) {
-            g.note_undecided(at.row(), k);
-            undecided = true;
-          } else {
-            at.set(g, k, v.value);
-            ++tally.decided;
-          }
+          const bool left = output_again(g, call, at, s, numbers, row, sums, k, site.values(g, k).x, counters);
+          undecided |= left;
+          tally.decided += left ? 0 : 1;
         }
       };
       std::int64_t j = first;

@@ -164,7 +164,7 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
   // elements are on lines: what teams and clusters do once for each row takes longer.
   g.whole = rule.is_whole && g.type == dtype::f32 && d.how != row_manner::columns && !few && !g.tiled && d.packed &&
             g.aligned && g.others != other_operands::of_elements && p.length > 16 * threads &&
-            p.length <= most_in_fours && p.rows >= std::int64_t{device.multiprocessors} * 4;
+            p.length <= most_of_whole && p.rows >= std::int64_t{device.multiprocessors} * 4;
   if (g.whole) d.how = row_manner::chunks;
   g.in_fours = g.tiled ? has_four_rows(g, rule, rule.summed) : d.packed && g.aligned && p.length <= most_in_fours;
   g.outputs_in_fours =

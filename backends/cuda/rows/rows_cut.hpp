@@ -24,6 +24,8 @@ inline constexpr std::int64_t late_chunk = 4096;  // the same of the late tiers
 // The same where there are few rows. Speed alone: a launch or two against what 128 threads take for so many elements.
 inline constexpr std::int64_t most_of_few = 2048;
 inline constexpr int late_threads = 128;  // of a block, in the late tiers and of few rows
+// Elements of a row that a block reads twice: a thread adds up fewer than 2^16 (device_norms.cuh).
+inline constexpr std::int64_t most_of_whole = std::int64_t{1} << 23;
 inline constexpr std::int64_t most_in_fours = INT32_MAX - 4 * long_chunk;  // places, and some beyond, are of 32 bits
 
 // Rows side by side are read in tiles. Lanes of a warp have `each` rows; where that is all rows, the others have more elements of the same.

@@ -61,8 +61,8 @@ template <op_id Op, class T>
 __device__ auto sums_of_fours(const row_geometry& g, const row_site<Op, T>& at, float top, std::int64_t begin,
                               int past) {
   using rule = device_rule<Op>;
-  constexpr int chains = chains_of<rule>;
-  typename rule::template sums<double> part[chains];
+  constexpr int chains = part_chains<rule, T>;
+  part_sums<rule, T> part[chains];
   walk_of_fours walk = walk_of_chunk(g, begin);
   for_groups(begin, past, [&]<int Count, bool Inside>(const chunk_place& place) {
     float v[Count][rule::summed];
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(threads, num::has_line<device_rule<Op>> ? 4 : 
   const auto sum_chunk = [&](std::int64_t item, std::int64_t row, std::int64_t begin, std::int64_t end) {
     const row_site<Op, T> at(g, row);
     const row_state<Op> state = state_of(g, call, at, top_of(g, work, at));
-    typename rule::template sums<double> part;
+    part_sums<rule, T> part;
     if (state.c.fills) {
     } else if constexpr (Packed) {
       part = sums_of_fours(g, at, state.top, begin, static_cast<int>(end));
@@ -166,9 +166,9 @@ struct values_of_rows {
 template <op_id Op, class T, int Each>
 __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
   using rule = device_rule<Op>;
-  using sums = typename rule::template sums<double>;
+  using sums = part_sums<rule, T>;
   constexpr int ahead = Each == 4 && rule::summed > 1 ? tile_ahead / 2 : tile_ahead;
-  constexpr int chains = Each == 1 ? ahead : 1;
+  constexpr int chains = Each == 1 && !is_precise<rule, T> ? ahead : 1;
   alignas(16) __shared__ std::byte scratch[warps * 32 * Each * sizeof(sums)];
   const int warp = static_cast<int>(threadIdx.x) / 32;
   sums* const of_lane = reinterpret_cast<sums*>(scratch) + lane_of_thread() * Each;
@@ -242,15 +242,15 @@ __global__ void __launch_bounds__(threads)
 
 template <op_id Op, class T>
 __device__ __noinline__ int chunk_outputs_again(const row_geometry& g, std::int64_t row, unsigned undecided,
-                                                chunk_place place, int past) {
+                                                chunk_place place, int past, counter* counters) {
   const known_row<Op> known = known_of<Op>(g, row);
-  return outputs_again<Op, T>(g, row, known.top, known.sums, undecided, place, past);
+  return outputs_again<Op, T>(g, row, known.top, known.sums, undecided, place, past, counters);
 }
 
 // The outputs of a thread's elements [begin, past) of a row that does not fill, packed; how many stay undecided.
 template <op_id Op, class T, bool Lines, class Numbers>
 __device__ int write_fours(const row_geometry& g, const row_site<Op, T>& at, const row_state<Op>& state,
-                           const Numbers& numbers, std::int64_t begin, int past) {
+                           const Numbers& numbers, std::int64_t begin, int past, counter* counters) {
   using rule = device_rule<Op>;
   constexpr int read = Lines ? rule::summed : num::elements_of<rule>;
   constexpr bool quick = is_quick<rule, T>;
@@ -302,7 +302,7 @@ __device__ int write_fours(const row_geometry& g, const row_site<Op, T>& at, con
 #pragma unroll
       for (int i = 0; i < Count; ++i) undecided |= place(i) == state.o.target ? 1u << i : 0u;
     }
-    if (undecided != 0) left += chunk_outputs_again<Op, T>(g, at.row(), undecided, place, past);
+    if (undecided != 0) left += chunk_outputs_again<Op, T>(g, at.row(), undecided, place, past, counters);
     walk.advance(Count / 4);
   });
   return left;
@@ -323,11 +323,11 @@ __global__ void __launch_bounds__(threads, 2) output_kernel(const __grid_constan
       fill_elements(g, at, state.c.value, begin + threadIdx.x, threads, end, tally);
     } else if constexpr (Packed) {
       const auto numbers = numbers_of<Op>(call, state, whole_of(known.sums));
-      const int left = write_fours<Op, T, Lines>(g, at, state, numbers, begin, static_cast<int>(end));
+      const int left = write_fours<Op, T, Lines>(g, at, state, numbers, begin, static_cast<int>(end), counters);
       tally.decided += (threadIdx.x == 0 ? end - begin : 0) - left;
       undecided = left != 0;
     } else {
-      undecided = write_elements(g, call, at, state, whole_of(known.sums), begin + threadIdx.x, threads, end, tally);
+      undecided = write_elements(g, call, at, state, known.sums, begin + threadIdx.x, threads, end, tally, counters);
     }
     if (__any_sync(full_warp, undecided) && lane_of_thread() == 0) g.list(0).add(row);
   };
@@ -356,7 +356,7 @@ __global__ void __launch_bounds__(threads, 2) whole_kernel(const __grid_constant
       tally.decided += n;
     }
     __syncthreads();
-    const int left = write_fours<Op, T, true>(g, at, state, numbers, 0, n);
+    const int left = write_fours<Op, T, true>(g, at, state, numbers, 0, n, counters);
     tally.decided -= left;
     if (__any_sync(full_warp, left != 0) && lane_of_thread() == 0) g.list(0).add(row);
   }
@@ -365,10 +365,11 @@ __global__ void __launch_bounds__(threads, 2) whole_kernel(const __grid_constant
 
 // Whether output j stays undecided.
 template <op_id Op, class T>
-__device__ __noinline__ bool tile_output_again(const row_geometry& g, std::int64_t row, std::int64_t j) {
+__device__ __noinline__ bool tile_output_again(const row_geometry& g, std::int64_t row, std::int64_t j,
+                                               counter* counters) {
   const known_row<Op> known = known_of<Op>(g, row);
   const auto place = [&](int) { return j; };
-  return outputs_again<Op, T>(g, row, known.top, known.sums, 1u, place, g.length) != 0;
+  return outputs_again<Op, T>(g, row, known.top, known.sums, 1u, place, g.length, counters) != 0;
 }
 template <op_id Op, class T, int Each>
 __global__ void __launch_bounds__(threads, Each == 1 ? 3 : 2)
@@ -425,7 +426,7 @@ __global__ void __launch_bounds__(threads, Each == 1 ? 3 : 2)
         tally.decided += N * (Each - __popc(filled));
         for (; open != 0; open &= open - 1) {
           const int bit = __ffs(static_cast<int>(open)) - 1;
-          if (!tile_output_again<Op, T>(g, row + bit % Each, j + bit / Each * step)) continue;
+          if (!tile_output_again<Op, T>(g, row + bit % Each, j + bit / Each * step, counters)) continue;
           undecided |= 1u << bit % Each;
           --tally.decided;
         }
