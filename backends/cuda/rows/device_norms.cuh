@@ -159,13 +159,29 @@ struct precise_deviations {
     lost |= static_cast<std::uint32_t>(bits) | static_cast<std::uint32_t>(bits >> 32);
   }
 };
+// gap is 0 where nothing is lost, so that means that are midpoints are decided: additions say what they lose.
 struct precise_deviation_total : deviation_total {
-  using deviation_total::join;
   template <bool Centred>
   __device__ void join(const precise_deviations<Centred>& s) {
-    first = num::add(first, two_sum(s.first, s.first_low));
-    second = num::add(second, two_sum(s.second, s.second_low));
-    gap += s.error() + lost_by_addition();
+    add(two_sum(s.first, s.first_low), s.error(), two_sum(s.second, s.second_low));
+  }
+  __device__ void join(const precise_deviation_total& o) { add(o.first, o.gap, o.second); }
+  template <class Sums>
+  __device__ void join(const Sums& s) {
+    const deviations<double> part = s.of_row();
+    add({part.first, 0}, part.gap, {part.second, 0});
+  }
+  __device__ deviations<double> of_row() const {
+    const bool is_one = gap == 0 && first.lo == 0;
+    return {first.hi, second.hi, is_one ? 0.0 : gap * (1 + 0x1p-20) + 0x1p-51 * magnitude_of(first.hi)};
+  }
+
+ private:
+  __device__ void add(dd other, double error, dd squares) {
+    const wide<double> sum = num::add(wide<double>{first, gap}, wide<double>{other, error});
+    first = sum.value;
+    gap = sum.error;
+    second = num::add(second, squares);
   }
 };
 
