@@ -51,6 +51,8 @@ enum class quad_access {
   four,      // side by side
   flat,      // side by side, as the whole row is
 };
+// How an operand has four rows side by side.
+enum class row_access { each, one, four };
 
 // What a row's operands beyond those of sums are: a number for each element, for four of a thread's, or for all, as absent ones are.
 enum class other_operands { of_elements, of_fours, of_rows };
@@ -73,6 +75,8 @@ struct row_layout {
   strided_axes<former_place + 2> kept;
   strided_axes<out_place + 1> reduced;  // of x and the first output
   quad_access access[out_place + 1];    // likewise
+  row_access across[out_place + 1];     // where rows side by side are read together
+  int inner_bits;  // of elements along two axes, of 2^inner_bits and fewer than 2^31 in all; else -1
   other_operands others;
   bool aligned;  // rows of x[0] begin at multiples of four elements
   std::int64_t ignore_index;

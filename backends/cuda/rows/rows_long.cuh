@@ -131,27 +131,48 @@ struct tiles_of {
     }
   }
 };
-// The first N operands of element j of Each rows side by side.
+// How far operands that may be absent are from one row to others beside it.
+template <op_id Op, int N, int Each>
+struct distances_of_rows {
+  std::int64_t of[N][Each];
+
+  __device__ distances_of_rows(const row_geometry& g, std::int64_t row) {
+    for_each_of<N>([&]<int K>() {
+      if constexpr (Each != 1 && K >= device_rule<Op>::required) {
+        if (g.across[K] != row_access::each) return;
+        const std::int64_t first = row_offset<K>(g, row);
+        for (int r = 0; r < Each; ++r) of[K][r] = row_offset<K>(g, row + r) - first;
+      }
+    });
+  }
+};
+// The first N operands of an element of Each rows side by side.
 template <op_id Op, class T, int N, int Each>
 struct values_of_rows {
   float x[N][Each];
 
   values_of_rows() = default;
   template <class F>
-  __device__ values_of_rows(const row_geometry& g, const row_site<Op, T, F>& at, std::int64_t j) {
+  __device__ values_of_rows(const row_geometry& g, const row_site<Op, T, F>& at,
+                            const distances_of_rows<Op, N, Each>& distance, const walk_of_elements& walk) {
     for_each_of<N>([&]<int K>() {
       if constexpr (Each == 1) {
-        x[K][0] = at.template value<K>(g, j);
+        x[K][0] = at.template value<K>(g, walk);
       } else {
         constexpr float absent = device_rule<Op>::absent[K];
-        const auto* const from = at.template begin<K>() + j * g.reduced.stride[K][0];
-        float4 v;
-        if (K != 0 && (g.x[K] == nullptr || g.kept.stride[K][0] == 0)) {
-          const float all = g.x[K] == nullptr ? absent : num::widen_to_float(*from);
-          v = {all, all, all, all};
-        } else {
-          v = four_at(from);
+        const auto* const from = at.template begin<K>() + walk.offset<K>(g);
+        if constexpr (K >= device_rule<Op>::required) {
+          if (g.across[K] == row_access::each) {
+            for (int r = 0; r < Each; ++r) x[K][r] = num::widen_to_float(from[distance.of[K][r]]);
+            return;
+          }
+          if (g.across[K] == row_access::one) {
+            const float all = g.x[K] == nullptr ? absent : num::widen_to_float(*from);
+            for (int r = 0; r < Each; ++r) x[K][r] = all;
+            return;
+          }
         }
+        const float4 v = four_at(from);
         x[K][0] = v.x, x[K][1] = v.y, x[K][2] = v.z, x[K][3] = v.w;
       }
     });
@@ -181,11 +202,13 @@ __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant
     float top[Each];
     for (int r = 0; r < Each; ++r) top[r] = least_top(g, row_site<Op, T>(g, row + r));
     sums part[Each][chains];
+    const distances_of_rows<Op, rule::summed, Each> distances(g, row);
+    walk_of_elements walk(g, first, step);
     with_factors<rule::summed>(g, at, [&](const auto& site) {
-      const auto add = [&]<int Count>(std::int64_t j) {
+      const auto add = [&]<int Count>() {
         values_of_rows<Op, T, rule::summed, Each> v[Count];
 #pragma unroll
-        for (int i = 0; i < Count; ++i) v[i] = {g, site, j + i * step};
+        for (int i = 0; i < Count; ++i, walk.advance()) v[i] = {g, site, distances, walk};
 #pragma unroll
         for (int i = 0; i < Count; ++i) {
 #pragma unroll
@@ -193,8 +216,8 @@ __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant
         }
       };
       std::int64_t j = first;
-      for (; j + (ahead - 1) * step < end; j += ahead * step) add.template operator()<ahead>(j);
-      for (; j < end; j += step) add.template operator()<1>(j);
+      for (; j + (ahead - 1) * step < end; j += ahead * step) add.template operator()<ahead>();
+      for (; j < end; j += step) add.template operator()<1>();
     });
     __syncthreads();
     for (int r = 0; r < Each; ++r) {
@@ -397,16 +420,17 @@ __global__ void __launch_bounds__(threads, Each == 1 ? 3 : 2)
       fill[r] = state.c.value;
       filled |= state.c.fills ? 1u << r : 0u;
     }
-    // read(j): what `output(r, of it)` makes row r's output of.
+    walk_of_elements walk(g, first, step);
+    // read(walk): what `output(r, of it)` makes row r's output of.
     const auto write = [&]<int Most>(const auto& read, const auto& output) {
       const auto some = [&]<int N>(std::int64_t j) {
-        decltype(read(j)) x[N];
+        decltype(read(walk)) x[N];
         unsigned open = 0;
+        walk_of_elements written = walk;
 #pragma unroll
-        for (int i = 0; i < N; ++i) x[i] = read(j + i * step);
+        for (int i = 0; i < N; ++i, walk.advance()) x[i] = read(walk);
 #pragma unroll
-        for (int i = 0; i < N; ++i) {
-          const std::int64_t k = j + i * step;
+        for (int i = 0; i < N; ++i, written.advance()) {
           float y[Each];
 #pragma unroll
           for (int r = 0; r < Each; ++r) {
@@ -416,9 +440,9 @@ __global__ void __launch_bounds__(threads, Each == 1 ? 3 : 2)
             open |= v.undecided && !fills ? 1u << (i * Each + r) : 0u;
           }
           if constexpr (Each == 1) {
-            at.set(g, k, y[0]);
+            at.template begin<out_place>()[written.offset<out_place>(g)] = narrowed<T>(y[0]);
           } else {
-            set_four(at.template begin<out_place>() + k * g.reduced.stride[out_place][0],
+            set_four(at.template begin<out_place>() + written.offset<out_place>(g),
                      {narrowed<T>(y[0]), narrowed<T>(y[1]), narrowed<T>(y[2]), narrowed<T>(y[3])});
           }
         }
@@ -435,6 +459,7 @@ __global__ void __launch_bounds__(threads, Each == 1 ? 3 : 2)
       for (; j + (Most - 1) * step < end; j += Most * step) some.template operator()<Most>(j);
       for (; j < end; j += step) some.template operator()<1>(j);
     };
+    const distances_of_rows<Op, elements, Each> distances(g, row);
     with_factors<elements>(g, at, [&](const auto& site) {
       if constexpr (is_on_line<rule, T>) {
         if (g.others == other_operands::of_rows) {
@@ -445,12 +470,14 @@ __global__ void __launch_bounds__(threads, Each == 1 ? 3 : 2)
             line[r] = line_at(g, of, numbers[r], [&]<int K>() { return of.template number<K>(g, 0); });
           }
           return write.template operator()<tile_ahead>(
-              [&](std::int64_t j) { return values_of_rows<Op, T, 1, Each>(g, site, j); },
+              [&](const walk_of_elements& w) {
+                return values_of_rows<Op, T, 1, Each>(g, site, distances_of_rows<Op, 1, Each>(g, row), w);
+              },
               [&](int r, const float* x) { return line[r].at(x[0]); });
         }
       }
       write.template operator()<(Each == 1 ? tile_ahead : 2)>(
-          [&](std::int64_t j) { return values_of_rows<Op, T, elements, Each>(g, site, j); },
+          [&](const walk_of_elements& w) { return values_of_rows<Op, T, elements, Each>(g, site, distances, w); },
           [&](int r, const float* x) {
             return element_of<Op, T>(numbers[r], x, rule::keeps_term ? term_of<Op>(x, top[r]) : 0.0);
           });
