@@ -61,7 +61,10 @@ class row_work final : public planned {
     // Up to here, `zeroed_` bytes, the workspace is set to zero before every call.
     space.take(g.status, 1);
     space.take(g.list_bits, lists, g.list_words());
-    if (lists == 3) space.take(g.undecided_count, g.rows);
+    if (lists == 3) {
+      space.take(g.undecided_count, g.rows);
+      space.take(g.chunks_done, g.rows);
+    }
     zeroed_ = space.used().value() - before;
     if (cut_.how == row_manner::chunks && !g.whole &&
         g.target == nullptr) {  // their first kernel sums up, and lists nothing

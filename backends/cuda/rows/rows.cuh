@@ -44,13 +44,15 @@ struct undecided_list {
 
 // The arithmetics of the late tiers, in this order.
 using late_arithmetics = std::tuple<num::wide<double>, num::ball<4>, num::ball<8>>;
+// Whether the last of a rule's arithmetics decides everything.
 template <op_id Op>
-inline constexpr int late_levels = device_rule<Op>::exact_limbs != 0 ? 2 : 3;
+inline constexpr bool decides_all = device_rule<Op>::exact_limbs != 0;
+template <op_id Op>
+inline constexpr int late_levels = decides_all<Op> ? 2 : 3;
 // Of a rule that has an arithmetic in which everything is decided.
 template <op_id Op, int Level>
-using late_arithmetic =
-    std::conditional_t<(Level > 0 && device_rule<Op>::exact_limbs != 0), num::ball<device_rule<Op>::exact_limbs>,
-                       std::tuple_element_t<Level, late_arithmetics>>;
+using late_arithmetic = std::conditional_t<(Level > 0 && decides_all<Op>), num::ball<device_rule<Op>::exact_limbs>,
+                                           std::tuple_element_t<Level, late_arithmetics>>;
 template <op_id Op, int Level>
 using late_sums = typename device_rule<Op>::template late<late_arithmetic<Op, Level>>;
 
@@ -99,6 +101,8 @@ struct row_geometry : row_layout {
   std::int64_t* list_rows;
   unsigned* undecided_count;  // of each row; more than most_listed: not all are listed. Null: rows are short
   listed_outputs* undecided;
+  unsigned*
+      chunks_done;   // of each row, in the late tiers of rules that have an arithmetic in which everything is decided
   std::byte* known;  // known_row of those in a list, at least
   loss_row* losses;  // is_total
 

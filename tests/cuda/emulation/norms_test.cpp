@@ -214,7 +214,10 @@ TEST_CASE("norms on CUDA, emulated: late tiers, and classes") {
   for_batch_norms([&]<class Op>() {
     for (const tier first : {tier::double_double, tier::exact})
       check<Op>({260, 6}, {}, sample_class::normal_range, all_f32, first, ++seed);
-    check<Op>({4100, 4}, {}, sample_class::normal_range, all_f32, tier::double_double, ++seed);
+    for (const tier first : {tier::double_double, tier::exact}) {
+      check<Op>({4100, 4}, {}, sample_class::normal_range, all_f32, first, ++seed);
+      check<Op>({4100, 4}, {}, sample_class::normal_range, {dtype::bf16, dtype::bf16}, first, ++seed);
+    }
     for (const sample_class kind : tests::row_classes) {
       check<Op>({261, 8}, {}, kind, all_f32, tier::binary64, ++seed);
       check<Op>({2, 3, 2052}, {}, kind, all_f32, tier::binary64, ++seed);
