@@ -164,38 +164,6 @@ __device__ std::int64_t element_offset(const row_geometry& g, std::int64_t j) {
   }
   return element_offset_of_axes<Operand>(g, j);
 }
-// A thread's elements of a row, `step` further each.
-class walk_of_elements {
- public:
-  __device__ walk_of_elements(const row_geometry& g, std::int64_t j, int step) : j_(j), step_(step) {
-    if (!has_two_axes(g)) return;
-    size_ = static_cast<std::uint32_t>(g.reduced.size[0]);
-    outer_ = static_cast<std::uint32_t>(j) / size_;
-    inner_ = static_cast<std::uint32_t>(j) - outer_ * size_;
-    outer_step_ = static_cast<std::uint32_t>(step) / size_;
-    inner_step_ = static_cast<std::uint32_t>(step) - outer_step_ * size_;
-  }
-  template <int Operand>
-  __device__ std::int64_t offset(const row_geometry& g) const {
-    if (!has_two_axes(g)) return element_offset<Operand>(g, j_);
-    return inner_ * g.reduced.stride[Operand][0] + outer_ * g.reduced.stride[Operand][1];
-  }
-  __device__ void advance() {
-    j_ += step_;
-    inner_ += inner_step_;
-    outer_ += outer_step_;
-    if (inner_ < size_) return;
-    inner_ -= size_;
-    ++outer_;
-  }
-
- private:
-  __device__ static bool has_two_axes(const row_geometry& g) { return g.reduced.rank == 2 && g.length >> 31 == 0; }
-
-  std::int64_t j_;
-  int step_;
-  std::uint32_t size_ = ~0u, inner_ = 0, outer_ = 0, inner_step_ = 0, outer_step_ = 0;
-};
 
 // What there is of an element: all operands, or those that sums take.
 template <int N>
@@ -308,11 +276,12 @@ struct row_site {
   }
   template <int K>
   __device__ float value(const row_geometry& g, std::int64_t j) const {
-    return value_at<K>(g, [&] { return g.access[K] == quad_access::flat ? j : element_offset<K>(g, j); });
-  }
-  template <int K>
-  __device__ float value(const row_geometry& g, const walk_of_elements& at) const {
-    return value_at<K>(g, [&] { return at.offset<K>(g); });
+    if constexpr (K >= rule::required) {
+      constexpr float absent = rule::absent[K];
+      if (g.x[K] == nullptr) return absent;
+      if (g.access[K] == quad_access::constant) return number<K>(g, 0);
+    }
+    return number<K>(g, g.access[K] == quad_access::flat ? j : element_offset<K>(g, j));
   }
   template <int N = elements>
   __device__ row_values<N> values(const row_geometry& g, std::int64_t j) const {
@@ -334,17 +303,6 @@ struct row_site {
   __device__ void set_result(const row_geometry& g, float v) const {
     constexpr int output = first_result + K;
     set_number<any_format>(g.out[output], row_offset<out_place + output>(g, index), g.out_type[output], v);
-  }
-
- private:
-  template <int K, class Offset>
-  __device__ float value_at(const row_geometry& g, const Offset& offset) const {
-    if constexpr (K >= rule::required) {
-      constexpr float absent = rule::absent[K];
-      if (g.x[K] == nullptr) return absent;
-      if (g.access[K] == quad_access::constant) return number<K>(g, 0);
-    }
-    return number<K>(g, offset());
   }
 };
 

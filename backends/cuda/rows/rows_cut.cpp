@@ -70,11 +70,13 @@ row_access access_across(const row_layout& g, const row_facts& rule, int k) {
   for (int i = 0; i < g.reduced.rank; ++i) aligned = aligned && g.reduced.stride[k][i] % 4 == 0;
   return (flat || four) && aligned ? row_access::four : row_access::each;
 }
-// Whether four rows side by side are one access to the first `operands` operands of elements, where those that may be absent may be other numbers.
+// Whether four rows side by side are one access to the first `operands` operands of elements, but for statistics, and for those that may be
+// absent and are one number. Elements are along one axis or two, and have places of 32 bits.
 bool has_four_rows(const row_layout& g, const row_facts& rule, int operands) {
-  if (g.rows % 4 != 0) return false;
+  if (g.rows % 4 != 0 || g.reduced.rank > 2 || g.length >> 31 != 0) return false;
   for (int k = 0; k < operands; ++k) {
-    if (g.across[k] != row_access::four && k < rule.required) return false;
+    if (g.across[k] == row_access::each && k < rule.formatted) return false;
+    if (g.across[k] == row_access::one && k < rule.required) return false;
   }
   return true;
 }
@@ -185,8 +187,8 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
     if (k == out_place ? rule.per_element : k < rule.elements) g.across[k] = access_across(g, rule, k);
   }
   g.in_fours = g.tiled ? has_four_rows(g, rule, rule.summed) : d.packed && g.aligned && p.length <= most_in_fours;
-  g.outputs_in_fours =
-      g.tiled && rule.per_element && has_four_rows(g, rule, rule.elements) && g.across[out_place] == row_access::four;
+  g.outputs_in_fours = g.tiled && rule.per_element && g.reduced.rank == 1 && has_four_rows(g, rule, rule.elements) &&
+                       g.across[out_place] == row_access::four;
   g.team = 1;
   while (g.team < threads && std::int64_t{g.team} * d.per_thread < room) g.team *= 2;
   g.cluster = 1;

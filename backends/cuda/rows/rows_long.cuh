@@ -131,17 +131,43 @@ struct tiles_of {
     }
   }
 };
-// How far operands that may be absent are from one row to others beside it.
+// A thread's elements of rows side by side, along one axis or two, `step` further each.
+class walk_along_rows {
+ public:
+  __device__ walk_along_rows(const row_geometry& g, std::int64_t first, int step)
+      : inner_(static_cast<std::uint32_t>(first)), inner_step_(static_cast<std::uint32_t>(step)) {
+    if (g.reduced.rank != 2) return;
+    size_ = static_cast<std::uint32_t>(g.reduced.size[0]);
+    outer_ = inner_ / size_;
+    inner_ -= outer_ * size_;
+    outer_step_ = inner_step_ / size_;
+    inner_step_ -= outer_step_ * size_;
+  }
+  template <int Operand>
+  __device__ std::int64_t offset(const row_geometry& g) const {
+    return inner_ * g.reduced.stride[Operand][0] + outer_ * g.reduced.stride[Operand][1];
+  }
+  __device__ void advance() {
+    inner_ += inner_step_;
+    outer_ += outer_step_;
+    if (inner_ < size_) return;
+    inner_ -= size_;
+    ++outer_;
+  }
+
+ private:
+  std::uint32_t size_ = ~0u, inner_, outer_ = 0, inner_step_, outer_step_ = 0;
+};
+// How far statistics are from one row to those beside it.
 template <op_id Op, int N, int Each>
 struct distances_of_rows {
-  std::int64_t of[N][Each];
+  int of[N][Each];
 
   __device__ distances_of_rows(const row_geometry& g, std::int64_t row) {
     for_each_of<N>([&]<int K>() {
-      if constexpr (Each != 1 && K >= device_rule<Op>::required) {
-        if (g.across[K] != row_access::each) return;
+      if constexpr (K >= device_rule<Op>::formatted) {
         const std::int64_t first = row_offset<K>(g, row);
-        for (int r = 0; r < Each; ++r) of[K][r] = row_offset<K>(g, row + r) - first;
+        for (int r = 0; r < Each; ++r) of[K][r] = static_cast<int>(row_offset<K>(g, row + r) - first);
       }
     });
   }
@@ -153,28 +179,27 @@ struct values_of_rows {
 
   values_of_rows() = default;
   template <class F>
-  __device__ values_of_rows(const row_geometry& g, const row_site<Op, T, F>& at,
-                            const distances_of_rows<Op, N, Each>& distance, const walk_of_elements& walk) {
+  __device__ values_of_rows(const row_geometry& g, const row_site<Op, T, F>& at, std::int64_t j) {
     for_each_of<N>([&]<int K>() {
       if constexpr (Each == 1) {
-        x[K][0] = at.template value<K>(g, walk);
+        x[K][0] = at.template value<K>(g, j);
       } else {
-        constexpr float absent = device_rule<Op>::absent[K];
-        const auto* const from = at.template begin<K>() + walk.offset<K>(g);
-        if constexpr (K >= device_rule<Op>::required) {
-          if (g.across[K] == row_access::each) {
-            for (int r = 0; r < Each; ++r) x[K][r] = num::widen_to_float(from[distance.of[K][r]]);
-            return;
-          }
-          if (g.across[K] == row_access::one) {
-            const float all = g.x[K] == nullptr ? absent : num::widen_to_float(*from);
-            for (int r = 0; r < Each; ++r) x[K][r] = all;
-            return;
-          }
-        }
-        const float4 v = four_at(from);
-        x[K][0] = v.x, x[K][1] = v.y, x[K][2] = v.z, x[K][3] = v.w;
+        set<K>(g, at.template begin<K>() + j * g.reduced.stride[K][0]);
       }
+    });
+  }
+  template <class F>
+  __device__ values_of_rows(const row_geometry& g, const row_site<Op, T, F>& at,
+                            const distances_of_rows<Op, N, Each>& distances, const walk_along_rows& walk) {
+    for_each_of<N>([&]<int K>() {
+      const auto* const from = at.template begin<K>() + walk.offset<K>(g);
+      if constexpr (K >= device_rule<Op>::formatted) {
+        if (g.across[K] == row_access::each) {
+          for (int r = 0; r < Each; ++r) x[K][r] = from[distances.of[K][r]];
+          return;
+        }
+      }
+      set<K>(g, from);
     });
   }
   __device__ row_values<N> row(int r) const {
@@ -182,6 +207,21 @@ struct values_of_rows {
 #pragma unroll
     for (int k = 0; k < N; ++k) v.x[k] = x[k][r];
     return v;
+  }
+
+ private:
+  // Four rows, or one number for all of them.
+  template <int K, class From>
+  __device__ void set(const row_geometry& g, const From* from) {
+    float4 v;
+    if (K >= device_rule<Op>::required && g.across[K] == row_access::one) {
+      constexpr float absent = device_rule<Op>::absent[K];
+      const float all = g.x[K] == nullptr ? absent : num::widen_to_float(*from);
+      v = {all, all, all, all};
+    } else {
+      v = four_at(from);
+    }
+    x[K][0] = v.x, x[K][1] = v.y, x[K][2] = v.z, x[K][3] = v.w;
   }
 };
 template <op_id Op, class T, int Each>
@@ -203,12 +243,18 @@ __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant
     for (int r = 0; r < Each; ++r) top[r] = least_top(g, row_site<Op, T>(g, row + r));
     sums part[Each][chains];
     const distances_of_rows<Op, rule::summed, Each> distances(g, row);
-    walk_of_elements walk(g, first, step);
+    walk_along_rows walk(g, first, step);
     with_factors<rule::summed>(g, at, [&](const auto& site) {
-      const auto add = [&]<int Count>() {
+      const auto add = [&]<int Count>(std::int64_t j) {
         values_of_rows<Op, T, rule::summed, Each> v[Count];
 #pragma unroll
-        for (int i = 0; i < Count; ++i, walk.advance()) v[i] = {g, site, distances, walk};
+        for (int i = 0; i < Count; ++i, walk.advance()) {
+          if constexpr (Each == 1) {
+            v[i] = {g, site, j + i * step};
+          } else {
+            v[i] = {g, site, distances, walk};
+          }
+        }
 #pragma unroll
         for (int i = 0; i < Count; ++i) {
 #pragma unroll
@@ -216,8 +262,8 @@ __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant
         }
       };
       std::int64_t j = first;
-      for (; j + (ahead - 1) * step < end; j += ahead * step) add.template operator()<ahead>();
-      for (; j < end; j += step) add.template operator()<1>();
+      for (; j + (ahead - 1) * step < end; j += ahead * step) add.template operator()<ahead>(j);
+      for (; j < end; j += step) add.template operator()<1>(j);
     });
     __syncthreads();
     for (int r = 0; r < Each; ++r) {
@@ -420,17 +466,16 @@ __global__ void __launch_bounds__(threads, Each == 1 ? 3 : 2)
       fill[r] = state.c.value;
       filled |= state.c.fills ? 1u << r : 0u;
     }
-    walk_of_elements walk(g, first, step);
-    // read(walk): what `output(r, of it)` makes row r's output of.
+    // read(j): what `output(r, of it)` makes row r's output of.
     const auto write = [&]<int Most>(const auto& read, const auto& output) {
       const auto some = [&]<int N>(std::int64_t j) {
-        decltype(read(walk)) x[N];
+        decltype(read(j)) x[N];
         unsigned open = 0;
-        walk_of_elements written = walk;
 #pragma unroll
-        for (int i = 0; i < N; ++i, walk.advance()) x[i] = read(walk);
+        for (int i = 0; i < N; ++i) x[i] = read(j + i * step);
 #pragma unroll
-        for (int i = 0; i < N; ++i, written.advance()) {
+        for (int i = 0; i < N; ++i) {
+          const std::int64_t k = j + i * step;
           float y[Each];
 #pragma unroll
           for (int r = 0; r < Each; ++r) {
@@ -440,9 +485,9 @@ __global__ void __launch_bounds__(threads, Each == 1 ? 3 : 2)
             open |= v.undecided && !fills ? 1u << (i * Each + r) : 0u;
           }
           if constexpr (Each == 1) {
-            at.template begin<out_place>()[written.offset<out_place>(g)] = narrowed<T>(y[0]);
+            at.set(g, k, y[0]);
           } else {
-            set_four(at.template begin<out_place>() + written.offset<out_place>(g),
+            set_four(at.template begin<out_place>() + k * g.reduced.stride[out_place][0],
                      {narrowed<T>(y[0]), narrowed<T>(y[1]), narrowed<T>(y[2]), narrowed<T>(y[3])});
           }
         }
@@ -459,7 +504,6 @@ __global__ void __launch_bounds__(threads, Each == 1 ? 3 : 2)
       for (; j + (Most - 1) * step < end; j += Most * step) some.template operator()<Most>(j);
       for (; j < end; j += step) some.template operator()<1>(j);
     };
-    const distances_of_rows<Op, elements, Each> distances(g, row);
     with_factors<elements>(g, at, [&](const auto& site) {
       if constexpr (is_on_line<rule, T>) {
         if (g.others == other_operands::of_rows) {
@@ -470,14 +514,12 @@ __global__ void __launch_bounds__(threads, Each == 1 ? 3 : 2)
             line[r] = line_at(g, of, numbers[r], [&]<int K>() { return of.template number<K>(g, 0); });
           }
           return write.template operator()<tile_ahead>(
-              [&](const walk_of_elements& w) {
-                return values_of_rows<Op, T, 1, Each>(g, site, distances_of_rows<Op, 1, Each>(g, row), w);
-              },
+              [&](std::int64_t j) { return values_of_rows<Op, T, 1, Each>(g, site, j); },
               [&](int r, const float* x) { return line[r].at(x[0]); });
         }
       }
       write.template operator()<(Each == 1 ? tile_ahead : 2)>(
-          [&](const walk_of_elements& w) { return values_of_rows<Op, T, elements, Each>(g, site, distances, w); },
+          [&](std::int64_t j) { return values_of_rows<Op, T, elements, Each>(g, site, j); },
           [&](int r, const float* x) {
             return element_of<Op, T>(numbers[r], x, rule::keeps_term ? term_of<Op>(x, top[r]) : 0.0);
           });
