@@ -81,11 +81,11 @@ bool has_four_rows(const row_layout& g, const row_facts& rule, int operands) {
   return true;
 }
 
-// Elements of a chunk of rows side by side: as many chunks as fill the device, of what a block loads at once, at least.
+// Elements of a chunk of rows side by side: as many chunks as the device has at once, of what a block loads at once, at least.
 std::int64_t chunk_of_tiles(const row_layout& g, const properties& device) {
   const int each = g.in_fours ? 4 : 1;
   const int lanes = tile_lanes(g.rows, each);
-  const std::int64_t wanted = std::int64_t{device.multiprocessors} * 4;
+  const std::int64_t wanted = std::int64_t{device.multiprocessors} * tile_blocks;
   const std::int64_t chunks = std::max<std::int64_t>(1, wanted / ceil_div(g.rows, std::int64_t{lanes} * each));
   return round_up(std::min(ceil_div(g.length, chunks), tile_chunk), std::int64_t{tile_ahead} * threads / lanes);
 }

@@ -19,7 +19,8 @@ inline constexpr int row_threads = 256;  // of a block, but in the late tiers
 inline constexpr int row_warps = row_threads / 32;
 
 inline constexpr std::int64_t long_chunk = 8192;  // elements of a row per block, where a row has more than a cluster
-inline constexpr std::int64_t tile_chunk = 1024;  // the same of rows side by side, at most
+inline constexpr std::int64_t tile_chunk = 2048;  // the same of rows side by side, at most
+inline constexpr int tile_blocks = 2;             // of a multiprocessor, which has them at once
 inline constexpr std::int64_t late_chunk = 4096;  // the same of the late tiers
 // The same where there are few rows. Speed alone: a launch or two against what 128 threads take for so many elements.
 inline constexpr std::int64_t most_of_few = 2048;

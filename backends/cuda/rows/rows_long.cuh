@@ -281,23 +281,36 @@ __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant
   });
 }
 
+// Threads that join a row's chunks, of which there may be many.
+__host__ __device__ inline int joining_team(const row_geometry& g) {
+  return chunks_of(g, g.chunk) > 4 * 32 ? threads : 32;
+}
 template <op_id Op, class T>
 __global__ void __launch_bounds__(threads)
     join_kernel(const __grid_constant__ row_geometry g, long_work work, counter* counters) {
   using total = typename device_rule<Op>::total;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
+  alignas(16) __shared__ std::byte scratch[warps * sizeof(total)];
+  const int team = joining_team(g);
+  const int lane = static_cast<int>(threadIdx.x) & (team - 1);
+  const std::int64_t at_once = threads / team;
+  const std::int64_t step = gridDim.x * at_once;
   wait_for_former();
   const num::row_call call = call_of(g);
+  const std::int64_t chunks = chunks_of(g, g.chunk);
   row_tally tally;
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32; row < g.rows; row += step) {
+  for (std::int64_t row = blockIdx.x * at_once + threadIdx.x / static_cast<unsigned>(team); row < g.rows; row += step) {
     total sum;
-    const std::int64_t chunks = chunks_of(g, g.chunk);
 #pragma unroll 4
-    for (std::int64_t c = lane_of_thread(); c < chunks; c += 32) {
+    for (std::int64_t c = lane; c < chunks; c += team) {
       sum.join(reinterpret_cast<const total*>(work.chunks)[row * chunks + c]);
     }
-    for (int distance = 16; distance >= 1; distance /= 2) sum.join(from_lane(sum, distance));
-    if (lane_of_thread() != 0) continue;
+    __syncwarp();
+    if (team == threads) {
+      over_block<threads>(sum, scratch, [](total& a, const total& b) { a.join(b); });
+    } else {
+      for (int distance = 16; distance >= 1; distance /= 2) sum.join(from_lane(sum, distance));
+    }
+    if (lane != 0) continue;
     const row_site<Op, T> at(g, row);
     const float top = top_of(g, work, at);
     known_of<Op>(g, row) = {sum, top};
@@ -567,7 +580,7 @@ void launch_chunks(const row_geometry& g, const long_work& w, const job& j, unsi
 }
 template <op_id Op, class T>
 void launch_long(const row_geometry& g, const long_work& w, const job& j) {
-  const unsigned joins = grid_for(j.device, ceil_div(g.rows, warps), 8);
+  const unsigned joins = grid_for(j.device, ceil_div(g.rows, threads / joining_team(g)), 8);
   if constexpr (is_tiled<device_rule<Op>>) {
     if (g.tiled) return launch_tiles<Op, T>(g, w, j, joins);
   }

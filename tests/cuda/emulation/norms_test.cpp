@@ -152,6 +152,8 @@ TEST_CASE("norms on CUDA, emulated: channels last, few and many") {
                                              tier::binary64, ++seed);
     }
   }
+  // More chunks than a warp joins.
+  check<ops::batch_norm>({270000, 4}, {}, sample_class::normal_range, all_f32, tier::binary64, ++seed);
 }
 
 TEST_CASE("norms on CUDA, emulated: channels last, of 16 bits, and weights of binary32") {
