@@ -225,7 +225,8 @@ struct values_of_rows {
   }
 };
 template <op_id Op, class T, int Each>
-__global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
+__global__ void __launch_bounds__(threads, Each == 1 ? 0 : tile_blocks)
+    tile_sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
   using rule = device_rule<Op>;
   using sums = part_sums<rule, T>;
   constexpr int ahead = Each == 4 && rule::summed > 1 ? tile_ahead / 2 : tile_ahead;
