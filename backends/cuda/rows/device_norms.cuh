@@ -89,6 +89,179 @@ struct signed_sum<double, true> {
   REPDL_HD double error(double g) const { return g < 1 ? width() * (1 + 0x1p-40) : infinity; }
 };
 
+// -------------------------------------------------------------------------------------------------------- precise sums
+//
+// Of binary32 elements, whose outputs are decided from the sums of their row where binary64 leaves them undecided, so that the row is not
+// read again. A sum is hi + lo, lo what additions to hi lost, added up plainly. h is the height, at most 2^16 (most_of_whole in rows_cut.hpp),
+// M the sum of the terms' magnitudes, u = 2^-53:
+//     d = x - c       exact where it is the same rounded down and up; else its own error is in lo, too
+//     t d             its error is in lo
+//     lo              sums of h u M, and u M for the errors of terms, in 3 h additions: 3 h (h + 2) u^2 M at most
+//     d^2             s = RN(q + d^2), b = RN(s - q), and q - (s - b) and d^2 - b, rounded: where q >= s / 2, b and s - b = q are exact, and
+//                     d^2 - b is at most u s; else s - b is exact, q + u s at most, and both terms are at most 2 u s. So with their sum 6 u^2 s
+//                     are lost, 6 h u^2 M in all; of d, beside 2 d times its error, u^2 d^2
+// All that is less than 2^-72 M. Sizes are M in binary32, rounded up, of differences that are off by 2^-24 of themselves.
+
+REPDL_HD double precise_error(float size) { return 0x1p-71 * static_cast<double>(size); }
+
+// x - top = hi + lo.
+__device__ inline dd precise_difference(double x, double top) {
+  const double below = __dadd_rd(x, -top);
+  const bool exact =
+      static_cast<std::uint32_t>(bits_of(below)) == static_cast<std::uint32_t>(bits_of(__dadd_ru(x, -top)));
+  return exact ? dd{below, 0} : two_sum(x, -top);
+}
+
+template <bool Centred>
+struct precise_deviations {
+  double first = 0, first_low = 0;  // D, if Centred
+  double second = 0, second_low = 0;
+  float size = 0;          // of the sum of d
+  std::uint32_t lost = 0;  // not 0: that is not `first` alone
+
+  __device__ void add(const double* x, double top, double) {
+    const dd d = Centred ? precise_difference(x[0], top) : dd{x[0], 0};
+    if constexpr (Centred) {
+      add_first(d.hi);
+      size = __fadd_ru(size, fabsf(__fsub_rn(static_cast<float>(x[0]), static_cast<float>(top))));
+    }
+    const double s = fma(d.hi, d.hi, second);
+    const double b = s - second;
+    second_low += (second - (s - b)) + fma(d.hi, d.hi, -b);
+    second = s;
+    if (d.lo == 0) return;
+    first_low += d.lo;
+    second_low = fma(2 * d.hi, d.lo, second_low);
+    lost = 1;
+  }
+  __device__ void merge(const precise_deviations& o) {
+    add_first(o.first);
+    first_low += o.first_low;
+    const dd s = two_sum(second, o.second);
+    second = s.hi;
+    second_low += s.lo + o.second_low;
+    size = __fadd_ru(size, o.size);
+    lost |= o.lost;
+  }
+  // `gap` has u for the sum's rounding.
+  __device__ deviations<double> of_row() const {
+    const double sum = first + first_low;
+    return {sum, second + second_low, lost == 0 ? 0.0 : error() + 0x1p-52 * magnitude_of(sum)};
+  }
+  __device__ double error() const { return lost == 0 ? 0.0 : precise_error(size); }
+
+ private:
+  __device__ void add_first(double d) {
+    const dd s = two_sum(first, d);
+    first = s.hi;
+    first_low += s.lo;
+    const std::uint64_t bits = bits_of(s.lo);
+    lost |= static_cast<std::uint32_t>(bits) | static_cast<std::uint32_t>(bits >> 32);
+  }
+};
+// gap is 0 where nothing is lost, so that means that are midpoints are decided: additions say what they lose.
+struct precise_deviation_total : deviation_total {
+  template <bool Centred>
+  __device__ void join(const precise_deviations<Centred>& s) {
+    add(two_sum(s.first, s.first_low), s.error(), two_sum(s.second, s.second_low));
+  }
+  __device__ void join(const precise_deviation_total& o) { add(o.first, o.gap, o.second); }
+  template <class Sums>
+  __device__ void join(const Sums& s) {
+    const deviations<double> part = s.of_row();
+    add({part.first, 0}, part.gap, {part.second, 0});
+  }
+  __device__ deviations<double> of_row() const {
+    const bool is_one = gap == 0 && first.lo == 0;
+    return {first.hi, second.hi, is_one ? 0.0 : gap * (1 + 0x1p-20) + 0x1p-51 * magnitude_of(first.hi)};
+  }
+
+ private:
+  __device__ void add(dd other, double error, dd squares) {
+    const wide<double> sum = num::add(wide<double>{first, gap}, wide<double>{other, error});
+    first = sum.value;
+    gap = sum.error;
+    second = num::add(second, squares);
+  }
+};
+
+template <bool Centred>
+struct precise_moments {
+  double first = 0, first_low = 0;
+  double second = 0, second_low = 0;
+  float first_size = 0, second_size = 0;
+
+  __device__ void add(const double* x, double mean, double t) {
+    const float size = __fmul_ru(fabsf(static_cast<float>(x[0])), fabsf(static_cast<float>(x[2])));
+    if constexpr (Centred) {
+      add_first(t);
+      first_size = __fadd_ru(first_size, size);
+    }
+    const dd d = Centred ? precise_difference(x[1], mean) : dd{x[1], 0};
+    const double p = t * d.hi;
+    add_second(p, fma(t, d.hi, -p));
+    if (d.lo != 0) second_low = fma(t, d.lo, second_low);
+    const float distance =
+        Centred ? __fsub_rn(static_cast<float>(x[1]), static_cast<float>(mean)) : static_cast<float>(x[1]);
+    second_size = __fmaf_ru(size, fabsf(distance), second_size);
+  }
+  __device__ void merge(const precise_moments& o) {
+    add_first(o.first);
+    first_low += o.first_low;
+    add_second(o.second, o.second_low);
+    first_size = __fadd_ru(first_size, o.first_size);
+    second_size = __fadd_ru(second_size, o.second_size);
+  }
+  // 4 u of a sum for its rounding and those of its ends.
+  __device__ gradient_moments<double, Centred> of_row() const {
+    const auto range = [](double hi, double lo, float size) {
+      const double sum = hi + lo;
+      const double lost = precise_error(size) + 0x1p-51 * magnitude_of(sum);
+      return signed_sum<double, false>{sum - lost, sum + lost};
+    };
+    gradient_moments<double, Centred> m;
+    m.first = range(first, first_low, first_size);
+    if constexpr (Centred) {
+      m.second = {range(second, second_low, second_size), 0};
+    } else {
+      m.second = range(second, second_low, second_size);
+    }
+    return m;
+  }
+
+ private:
+  __device__ void add_first(double t) {
+    const dd s = two_sum(first, t);
+    first = s.hi;
+    first_low += s.lo;
+  }
+  __device__ void add_second(double p, double low) {
+    const dd s = two_sum(second, p);
+    second = s.hi;
+    second_low += s.lo + low;
+  }
+};
+template <bool Centred>
+struct precise_moments_total : gradient_moments_total<Centred> {
+  using gradient_moments_total<Centred>::join;
+  __device__ void join(const precise_moments<Centred>& s) {
+    add(this->first, s.first, s.first_low, precise_error(s.first_size));
+    add(this->second, s.second, s.second_low, precise_error(s.second_size));
+  }
+
+ private:
+  // A total is a least number, and how much more there may be.
+  __device__ static void add(signed_total& to, double hi, double lo, double error) {
+    to.value = num::add(to.value, two_sum(hi, lo - error));
+    to.spread += 2 * error + 0x1p-100 * magnitude_of(to.value.hi);
+  }
+};
+
+// The sum of a total in wide numbers.
+REPDL_HD wide_sum<double> wide_sum_of(dd value, double error) {
+  return {{value.hi, value.lo, 0}, error * (1 + 0x1p-10)};
+}
+
 // ------------------------------------------------------------------------------------------------------------ elements
 
 // m, the midpoint of the numbers of T about y, of which one is y's result, is h / 2 from both. The next midpoints are h / 4 beyond them
@@ -198,12 +371,27 @@ struct device_norm_rule : row_rule<Op> {
     return rounded_within<T>(e.y, e.f);
   }
 };
+// Of norms of their own statistics.
+template <ops::op_id Op, bool Centred>
+struct device_statistics_rule : device_norm_rule<Op, Centred> {
+  using precise = precise_deviations<Centred>;
+  using total = precise_deviation_total;
+  __device__ static norm_sums<wide<double>, Centred> late_of(double top, const total& s) {
+    norm_sums<wide<double>, Centred> w{};
+    w.start(top);
+    w.plain = s.second.hi;
+    if constexpr (Centred) w.first = wide_sum_of(s.first, s.gap);
+    w.second = wide_sum_of(s.second, 0x1p-71 * s.second.hi);
+    return w;
+  }
+  __device__ static bool is_known(const total& s) { return is_finite(s.second.hi); }
+};
 template <ops::op_id Op>
 requires std::is_base_of_v<norm_rule<true>, row_rule<Op>>
-struct device_rule<Op> : device_norm_rule<Op, true> {
+struct device_rule<Op> : device_statistics_rule<Op, true> {
 };
 template <>
-struct device_rule<ops::op_id::rms_norm> : device_norm_rule<ops::op_id::rms_norm, false> {};
+struct device_rule<ops::op_id::rms_norm> : device_statistics_rule<ops::op_id::rms_norm, false> {};
 template <>
 struct device_rule<ops::op_id::batch_norm_inference> : device_norm_rule<ops::op_id::batch_norm_inference, true> {};
 
@@ -266,6 +454,21 @@ struct device_norm_gradient_rule : row_rule<Op> {
     return q;
   }
   __device__ static ends<float> quick_ends(const quick& q, const float* x, float) { return q.at(x[0], x[1], x[2]); }
+
+  using precise = precise_moments<Centred>;
+  using total = precise_moments_total<Centred>;
+  __device__ static late_moments<wide<double>, Centred> late_of(double top, const total& s) {
+    late_moments<wide<double>, Centred> w{};
+    w.start(top);
+    w.plain_first = s.first.value.hi;
+    w.plain_second = s.second.value.hi;
+    w.first = wide_sum_of(s.first.value, s.first.spread);
+    w.second = wide_sum_of(s.second.value, s.second.spread);
+    return w;
+  }
+  __device__ static bool is_known(const total& s) {
+    return is_finite(s.first.value.hi) && is_finite(s.second.value.hi);
+  }
 };
 template <>
 struct device_rule<ops::op_id::layer_norm_backward> : device_norm_gradient_rule<ops::op_id::layer_norm_backward, true> {

@@ -4,6 +4,8 @@
 //                   quick_ends(quick, x, term), term cut to binary32, are what an output is between. Where both round alike, so does it
 //   line_of         of binary32: of elements with the same x[1], x[2], .. makes it what has at(x[0]), an output as element's
 //   has_exponential_element   element takes an exponential (plain_exponential)
+//   precise         sums of parts of rows of binary32, in place of sums<double>, and late_of(top, total): late sums of wide numbers, of them,
+//                   if is_known(total)
 //
 // or other members in place of the rule's own. What a rule is made of, class templates of R, is specialised for R = double where a GPU
 // knows a better way: it rounds up and down as fast as to nearest, and its conversions are slow. device_softmax.cuh and device_norms.cuh
@@ -27,6 +29,12 @@ concept has_quick = requires {
 template <class Rule>
 concept has_line = Rule::per_element && requires(const typename Rule::template numbers<double>& n, const float* x) {
   Rule::line_of(n, x).at(*x);
+};
+
+// Whether it has precise sums.
+template <class Rule>
+concept has_precise_sums = requires {
+  typename Rule::precise;
 };
 
 // Conversions are slow: elements are rounded where they are written, and tested by their bits. A binary16 number below 2^-14 has

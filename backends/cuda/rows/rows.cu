@@ -46,10 +46,13 @@ class row_work final : public planned {
       using rule = device_rule<Op::id>;
       constexpr row_facts facts = row_facts_of<rule>(is_whole<rule, float>);
       cut_ = cut_rows(g, p, facts, j.device, j.first_tier, j.last_tier_bits);
+      // Few rows are a kernel's that knows no format.
+      const bool precise = num::has_precise_sums<rule> && g.type == dtype::f32 && cut_.how != row_manner::few;
       g.bounds = j.first_tier > tier::binary64 ? num::row_bounds::nothing()
-                                               : rule::bounds(p.length, cut_.additions, cut_.tracked);
+                                               : rule::bounds(p.length, precise ? 0 : cut_.additions, cut_.tracked);
+      g.settles = precise && rule::per_element && (cut_.levels & 1u) != 0;
     });
-    g.levels = cut_.levels;
+    g.levels = g.settles ? cut_.levels & ~1u : cut_.levels;
     if (x_ != nullptr) space.take(x_->copy, x_->count, size_of(x_->to));
     if (cut_.former[0] != nullptr) space.take(former_, 2, g.rows);
     if (cut_.how == row_manner::few) return;
@@ -58,7 +61,10 @@ class row_work final : public planned {
     // Up to here, `zeroed_` bytes, the workspace is set to zero before every call.
     space.take(g.status, 1);
     space.take(g.list_bits, lists, g.list_words());
-    if (lists == 3) space.take(g.undecided_count, g.rows);
+    if (lists == 3) {
+      space.take(g.undecided_count, g.rows);
+      space.take(g.chunks_done, g.rows);
+    }
     zeroed_ = space.used().value() - before;
     if (cut_.how == row_manner::chunks && !g.whole &&
         g.target == nullptr) {  // their first kernel sums up, and lists nothing

@@ -44,13 +44,15 @@ struct undecided_list {
 
 // The arithmetics of the late tiers, in this order.
 using late_arithmetics = std::tuple<num::wide<double>, num::ball<4>, num::ball<8>>;
+// Whether the last of a rule's arithmetics decides everything.
 template <op_id Op>
-inline constexpr int late_levels = device_rule<Op>::exact_limbs != 0 ? 2 : 3;
+inline constexpr bool decides_all = device_rule<Op>::exact_limbs != 0;
+template <op_id Op>
+inline constexpr int late_levels = decides_all<Op> ? 2 : 3;
 // Of a rule that has an arithmetic in which everything is decided.
 template <op_id Op, int Level>
-using late_arithmetic =
-    std::conditional_t<(Level > 0 && device_rule<Op>::exact_limbs != 0), num::ball<device_rule<Op>::exact_limbs>,
-                       std::tuple_element_t<Level, late_arithmetics>>;
+using late_arithmetic = std::conditional_t<(Level > 0 && decides_all<Op>), num::ball<device_rule<Op>::exact_limbs>,
+                                           std::tuple_element_t<Level, late_arithmetics>>;
 template <op_id Op, int Level>
 using late_sums = typename device_rule<Op>::template late<late_arithmetic<Op, Level>>;
 
@@ -59,6 +61,23 @@ inline constexpr int most_listed = 8;
 struct listed_outputs {
   std::int64_t of[most_listed];
 };
+
+// Sums of a part of a row of T: of binary32, where a rule has them, precise ones (device_rule.cuh).
+template <class Rule, class T>
+inline constexpr bool is_precise = std::is_same_v<T, float>&& num::has_precise_sums<Rule>;
+template <class Rule, bool Precise>
+struct sums_of_part {
+  using type = typename Rule::template sums<double>;
+};
+template <class Rule>
+struct sums_of_part<Rule, true> {
+  using type = typename Rule::precise;
+};
+template <class Rule, class T>
+using part_sums = typename sums_of_part<Rule, is_precise<Rule, T>>::type;
+// Partial sums of a thread. What is done for an element of precise ones takes longer than an addition.
+template <class Rule, class T>
+inline constexpr int part_chains = is_precise<Rule, T> ? 1 : chains_of<Rule>;
 
 // Zero before every call.
 struct row_status {
@@ -73,6 +92,7 @@ struct row_status {
 struct row_geometry : row_layout {
   num::row_bounds bounds;
   unsigned levels;  // a bit for each late level that is to run
+  bool settles;     // whether outputs that binary64 leaves undecided are decided from precise sums at once
   std::int64_t
       cleared_words;  // of 32 bits, from `status` on, that the first kernel sets to 0: the others are so before it
   // Workspace. Of the lists there is one for what each tier leaves undecided, but the last; rows in chunks need more than the first.
@@ -81,6 +101,8 @@ struct row_geometry : row_layout {
   std::int64_t* list_rows;
   unsigned* undecided_count;  // of each row; more than most_listed: not all are listed. Null: rows are short
   listed_outputs* undecided;
+  unsigned*
+      chunks_done;   // of each row, in the late tiers of rules that have an arithmetic in which everything is decided
   std::byte* known;  // known_row of those in a list, at least
   loss_row* losses;  // is_total
 
@@ -135,6 +157,11 @@ __device__ __noinline__ std::int64_t element_offset_of_axes(const row_geometry& 
 template <int Operand>
 __device__ std::int64_t element_offset(const row_geometry& g, std::int64_t j) {
   if (g.reduced.rank <= 1) return j * g.reduced.stride[Operand][0];
+  if (g.inner_bits >= 0) {
+    const auto at = static_cast<std::uint32_t>(j);
+    const std::uint32_t outer = at >> g.inner_bits;
+    return (at - (outer << g.inner_bits)) * g.reduced.stride[Operand][0] + outer * g.reduced.stride[Operand][1];
+  }
   return element_offset_of_axes<Operand>(g, j);
 }
 
@@ -446,6 +473,45 @@ __device__ __noinline__ void leave_undecided(const row_geometry& g, std::int64_t
   g.list(0).add(row);
 }
 
+// An output, of x, in wide numbers, from its row's sums.
+template <op_id Op, class Sums>
+__device__ __noinline__ num::certified settled_by_sums(const row_geometry& g, const num::row_call& call,
+                                                       const row_state<Op>& s, const Sums& sums, const float* x) {
+  using rule = device_rule<Op>;
+  typename rule::total total;
+  total.join(sums);
+  if (!rule::is_known(total)) return {0.0f, false};
+  const auto wide = rule::late_of(static_cast<double>(s.top), total);
+  return rule::template settle<num::wide<double>>(g.type, call, s.o, wide, x, 0);
+}
+
+// Asks again for output j, of x, which is undecided: at the most that binary64 can do, and from precise sums. What is decided is written, the
+// rest noted; whether it stays undecided. Callers count what is decided as binary64's.
+template <op_id Op, class T, class F, class Numbers, class Row, class Sums>
+__device__ bool output_again(const row_geometry& g, const num::row_call& call, const row_site<Op, T, F>& at,
+                             const row_state<Op>& s, const Numbers& numbers, const Row& row,
+                             [[maybe_unused]] const Sums& sums, std::int64_t j, const float* x,
+                             [[maybe_unused]] counter* counters) {
+  const num::verdict<double> v = output_of<Op, T>(call, s, numbers, row, j, x);
+  if (!v.undecided) {
+    at.set(g, j, v.value);
+    return false;
+  }
+  if constexpr (is_precise<device_rule<Op>, T>) {
+    if (g.settles) {
+      const num::certified c = settled_by_sums<Op>(g, call, s, sums, x);
+      if (c.decided) {
+        at.set(g, j, c.value);
+        count_elements(counters, tier::double_double, 1);
+        count_elements(counters, tier::binary64, -1);
+        return false;
+      }
+    }
+  }
+  g.note_undecided(at.row(), j);
+  return true;
+}
+
 // The format of an output that is known at run time.
 __device__ inline dtype type_of_output(const row_geometry& g, int output) {
   dtype type = g.out_type[0];
@@ -549,15 +615,16 @@ __device__ void fill_elements(const row_geometry& g, const row_site<Op, T>& at, 
 }
 // Of any row; whether one is undecided. Some at a time: their operands are read before the first of them is written. What is left undecided
 // then is asked for again, at more cost.
-template <op_id Op, class T, class Row>
+template <op_id Op, class T, class Sums>
 __device__ bool write_elements(const row_geometry& g, const num::row_call& call, const row_site<Op, T>& at,
-                               const row_state<Op>& s, const Row& row, std::int64_t first, std::int64_t step,
-                               std::int64_t end, row_tally& tally) {
+                               const row_state<Op>& s, const Sums& sums, std::int64_t first, std::int64_t step,
+                               std::int64_t end, row_tally& tally, counter* counters) {
   using rule = device_rule<Op>;
   if (s.c.fills) {
     fill_elements(g, at, s.c.value, first, step, end, tally);
     return false;
   }
+  const auto row = whole_of(sums);
   const auto numbers = numbers_of<Op>(call, s, row);
   bool undecided = false;
   with_factors<row_site<Op, T>::elements>(g, at, [&](const auto& site) {
@@ -576,14 +643,9 @@ __device__ bool write_elements(const row_geometry& g, const num::row_call& call,
         tally.decided += N - __popc(open);
         for (; open != 0; open &= open - 1) {
           const std::int64_t k = j + (__ffs(static_cast<int>(open)) - 1) * step;
-          const num::verdict<double> v = output_of<Op, T>(call, s, numbers, row, k, site.values(g, k).x);
-          if (v.undecided) {
-            g.note_undecided(at.row(), k);
-            undecided = true;
-          } else {
-            at.set(g, k, v.value);
-            ++tally.decided;
-          }
+          const bool left = output_again(g, call, at, s, numbers, row, sums, k, site.values(g, k).x, counters);
+          undecided |= left;
+          tally.decided += left ? 0 : 1;
         }
       };
       std::int64_t j = first;

@@ -53,26 +53,39 @@ bool pack(row_layout& g, const row_facts& rule) {
   return packed;
 }
 
-// Whether four neighbouring rows are one access to an operand.
-bool are_fours(const row_layout& g, const row_facts& rule, int k) {
+row_access access_across(const row_layout& g, const row_facts& rule, int k) {
   const void* const data = k == out_place ? g.out[0] : g.x[k];
-  return g.kept.stride[k][0] == 1 && g.reduced.stride[k][0] % 4 == 0 &&
-         reinterpret_cast<std::uintptr_t>(data) % (4 * size_of_element(g, rule, k)) == 0;
+  const std::int64_t* const stride = g.kept.stride[k];
+  // Four rows are of one line along the innermost axis.
+  const bool within = g.kept.rank == 1 || g.kept.size[0] % 4 == 0;
+  bool one = within && stride[0] == 0;
+  bool constant = true, flat = stride[0] == 1, four = within && stride[0] == 1;
+  for (int i = 0; i < g.kept.rank; ++i) constant = constant && stride[i] == 0;
+  for (int i = 1; i < g.kept.rank; ++i) {
+    flat = flat && stride[i] == stride[i - 1] * g.kept.size[i - 1];
+    four = four && stride[i] % 4 == 0;
+  }
+  if (data == nullptr || constant || one) return row_access::one;
+  bool aligned = reinterpret_cast<std::uintptr_t>(data) % (4 * size_of_element(g, rule, k)) == 0;
+  for (int i = 0; i < g.reduced.rank; ++i) aligned = aligned && g.reduced.stride[k][i] % 4 == 0;
+  return (flat || four) && aligned ? row_access::four : row_access::each;
 }
-// Whether four neighbouring rows are one access to the first `operands` operands of elements, but for those that are the same for all rows.
+// Whether four rows side by side are one access to the first `operands` operands of elements, but for statistics, and for those that may be
+// absent and are one number. Elements are along one axis or two, and have places of 32 bits.
 bool has_four_rows(const row_layout& g, const row_facts& rule, int operands) {
-  if (g.kept.rank != 1 || g.reduced.rank != 1 || g.rows % 4 != 0) return false;
+  if (g.rows % 4 != 0 || g.reduced.rank > 2 || g.length >> 31 != 0) return false;
   for (int k = 0; k < operands; ++k) {
-    if (g.x[k] != nullptr && (k == 0 || g.kept.stride[k][0] != 0) && !are_fours(g, rule, k)) return false;
+    if (g.across[k] == row_access::each && k < rule.formatted) return false;
+    if (g.across[k] == row_access::one && k < rule.required) return false;
   }
   return true;
 }
 
-// Elements of a chunk of rows side by side: as many chunks as fill the device, of what a block loads at once, at least.
+// Elements of a chunk of rows side by side: as many chunks as the device has at once, of what a block loads at once, at least.
 std::int64_t chunk_of_tiles(const row_layout& g, const properties& device) {
   const int each = g.in_fours ? 4 : 1;
   const int lanes = tile_lanes(g.rows, each);
-  const std::int64_t wanted = std::int64_t{device.multiprocessors} * 4;
+  const std::int64_t wanted = std::int64_t{device.multiprocessors} * tile_blocks;
   const std::int64_t chunks = std::max<std::int64_t>(1, wanted / ceil_div(g.rows, std::int64_t{lanes} * each));
   return round_up(std::min(ceil_div(g.length, chunks), tile_chunk), std::int64_t{tile_ahead} * threads / lanes);
 }
@@ -130,6 +143,10 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
   const std::int64_t along = size(g.reduced.stride[0][0]);
   const std::int64_t across = p.kept_rank == 0 ? INT64_MAX : size(g.kept.stride[0][0]);
   d.packed = pack(g, rule);
+  g.inner_bits = -1;
+  for (int bits = 0; bits < 31 && g.reduced.rank == 2 && p.length >> 31 == 0; ++bits) {
+    if (g.reduced.size[0] == std::int64_t{1} << bits) g.inner_bits = bits;
+  }
   g.tiled = across < along && rule.is_tiled && p.length >= 256 && p.rows >= 4;
   const bool few = p.rows <= device.multiprocessors && p.length <= most_of_few && !g.tiled && !device.choice.wide &&
                    g.target == nullptr && !g.is_weighted && !g.is_total;
@@ -164,12 +181,15 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
   // Rows of more than a block's registers, of which there are many, or of nearly as many, are read again rather than held, where
   // elements are on lines: what teams and clusters do once for each row takes longer.
   g.whole = rule.is_whole && g.type == dtype::f32 && d.how != row_manner::columns && !few && !g.tiled && d.packed &&
-            by_fours && g.others != other_operands::of_elements && p.length > 16 * threads &&
-            p.rows >= std::int64_t{device.multiprocessors} * 4;
+            g.aligned && g.others != other_operands::of_elements && p.length > 16 * threads &&
+            p.length <= most_of_whole && p.rows >= std::int64_t{device.multiprocessors} * 4;
   if (g.whole) d.how = row_manner::chunks;
+  for (int k = 0; g.tiled && k <= out_place; ++k) {
+    if (k == out_place ? rule.per_element : k < rule.elements) g.across[k] = access_across(g, rule, k);
+  }
   g.in_fours = g.tiled ? has_four_rows(g, rule, rule.summed) : d.packed && by_fours;
-  g.outputs_in_fours =
-      g.tiled && rule.per_element && has_four_rows(g, rule, rule.elements) && are_fours(g, rule, out_place);
+  g.outputs_in_fours = g.tiled && rule.per_element && g.reduced.rank == 1 && has_four_rows(g, rule, rule.elements) &&
+                       g.across[out_place] == row_access::four;
   g.team = 1;
   while (g.team < threads && std::int64_t{g.team} * d.per_thread < room) g.team *= 2;
   g.cluster = 1;

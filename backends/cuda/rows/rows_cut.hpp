@@ -19,11 +19,14 @@ inline constexpr int row_threads = 256;  // of a block, but in the late tiers
 inline constexpr int row_warps = row_threads / 32;
 
 inline constexpr std::int64_t long_chunk = 8192;  // elements of a row per block, where a row has more than a cluster
-inline constexpr std::int64_t tile_chunk = 1024;  // the same of rows side by side, at most
+inline constexpr std::int64_t tile_chunk = 2048;  // the same of rows side by side, at most
+inline constexpr int tile_blocks = 2;             // of a multiprocessor, which has them at once
 inline constexpr std::int64_t late_chunk = 4096;  // the same of the late tiers
 // The same where there are few rows. Speed alone: a launch or two against what 128 threads take for so many elements.
 inline constexpr std::int64_t most_of_few = 2048;
 inline constexpr int late_threads = 128;  // of a block, in the late tiers and of few rows
+// Elements of a row that a block reads twice: a thread adds up fewer than 2^16 (device_norms.cuh).
+inline constexpr std::int64_t most_of_whole = std::int64_t{1} << 23;
 inline constexpr std::int64_t most_in_fours = INT32_MAX - 4 * long_chunk;  // places, and some beyond, are of 32 bits
 
 // Rows side by side are read in tiles. Lanes of a warp have `each` rows; where that is all rows, the others have more elements of the same.
@@ -49,6 +52,8 @@ enum class quad_access {
   four,      // side by side
   flat,      // side by side, as the whole row is
 };
+// How an operand has four rows side by side.
+enum class row_access { each, one, four };
 
 // What a row's operands beyond those of sums are: a number for each element, for four of a thread's, or for all, as absent ones are.
 enum class other_operands { of_elements, of_fours, of_rows };
@@ -71,6 +76,8 @@ struct row_layout {
   strided_axes<former_place + 2> kept;
   strided_axes<out_place + 1> reduced;  // of x and the first output
   quad_access access[out_place + 1];    // likewise
+  row_access across[out_place + 1];     // where rows side by side are read together
+  int inner_bits;  // of elements along two axes, of 2^inner_bits and fewer than 2^31 in all; else -1
   other_operands others;
   bool aligned;  // rows of x[0] begin at multiples of four elements
   std::int64_t ignore_index;

@@ -115,8 +115,8 @@ __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combi
 // Of a row in registers.
 template <op_id Op, class T, class Place, class Sums>
 __device__ __noinline__ int row_outputs_again(const row_geometry& g, std::int64_t row, float top, Sums sums,
-                                              unsigned undecided, Place place, int length) {
-  const int left = outputs_again<Op, T>(g, row, top, sums, undecided, place, length);
+                                              unsigned undecided, Place place, int length, counter* counters) {
+  const int left = outputs_again<Op, T>(g, row, top, sums, undecided, place, length, counters);
   if (left != 0) leave_undecided<Op>(g, row, top, sums);
   return left;
 }
@@ -213,7 +213,7 @@ template <op_id Op, class T, class F, int Per, bool Packed, bool Lines>
 __global__ void __launch_bounds__(threads, blocks_at_once<device_rule<Op>, T>(Per, Lines))
     row_kernel(const __grid_constant__ row_geometry g, counter* counters) {
   using rule = device_rule<Op>;
-  using sums = typename rule::template sums<double>;
+  using sums = part_sums<rule, T>;
   alignas(16) __shared__ std::byte scratch[warps * cluster::slot_bytes];
   __shared__ cluster::memory exchanged;
   constexpr int summed = rule::summed;
@@ -299,7 +299,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<device_rule<Op>, T>(Pe
       top = over_team(top, team, blocks, scratch, [](float a, float b) { return max_or_nan(a, b); });
     }
     const row_state<Op> state = state_of<Op>(call, own, top);
-    constexpr int chains = chains_of<rule>;
+    constexpr int chains = part_chains<rule, T>;
     sums part[chains];
     kept term[keeps ? Per : 1];
     // The first N operands of elements first, first + 1, ..: those that are not held are read for some of them at a time.
@@ -439,7 +439,8 @@ __global__ void __launch_bounds__(threads, blocks_at_once<device_rule<Op>, T>(Pe
       if (lane == 0 && active) tally.add(state.c.fills, n);
       if constexpr (quick) undecided = ask_again(g, at, numbers, state.top, undecided, exceptional, place, length);
       if constexpr (rule::has_exception) undecided = is_undecided ? undecided | exceptional : undecided & ~exceptional;
-      if (undecided != 0) tally.decided -= row_outputs_again<Op, T>(g, row, top, whole, undecided, place, length);
+      if (undecided != 0)
+        tally.decided -= row_outputs_again<Op, T>(g, row, top, whole, undecided, place, length, counters);
     }
   }
   count_rows_decided(counters, tally);
@@ -465,7 +466,7 @@ __global__ void __launch_bounds__(threads, column_blocks<device_rule<Op>, T>)
       for (std::int64_t j = 0; j < g.length; ++j) top = max_or_nan(top, at.template value<0>(g, j));
     }
     const row_state<Op> state = state_of(g, call, at, top);
-    typename rule::template sums<double> part[4];
+    part_sums<rule, T> part[4];
     if (!state.c.fills) {
       with_factors<rule::summed>(g, at, [&](const auto& site) {
         const auto add = [&](int i, std::int64_t j) {
@@ -486,7 +487,7 @@ __global__ void __launch_bounds__(threads, column_blocks<device_rule<Op>, T>)
       finish_row(g, call, at, state, numbers_of<Op>(call, state, part[0].of_row()), part[0], tally);
     }
     if constexpr (rule::per_element) {
-      if (write_elements(g, call, at, state, part[0].of_row(), 0, 1, g.length, tally)) {
+      if (write_elements(g, call, at, state, part[0], 0, 1, g.length, tally, counters)) {
         leave_undecided<Op>(g, row, top, part[0]);
       }
     }

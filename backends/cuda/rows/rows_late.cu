@@ -1,8 +1,8 @@
 // The late tiers of rows: wide numbers, balls of 256 bits, balls of 512. Of rows that binary64 left undecided it is asked again, with the
 // numbers that it had. A row of up to 4096 elements is then decided by a block in one launch; where there are few of them, they are
-// computed in that launch, too. Of longer ones each level is two
-// launches: sums, in which a block has a chunk, and what this level decides that those before it do not, in which a block has a row, or,
-// where too many outputs of it are undecided for a list, a chunk.
+// computed in that launch, too. Of longer ones a block has a chunk. Where the last level decides everything the call is one launch: the block
+// that is the last one of a row to be done goes on with the row. Else each level is two launches: sums, and what this level decides that those
+// before it do not, in which a block has a row, or, where too many outputs of it are undecided for a list, a chunk.
 #include "backends/cuda/rows/rows_chunks.cuh"
 
 namespace repdl::cuda {
@@ -270,6 +270,16 @@ __device__ undecided_list list_before(const row_geometry& g, int level) {
   return g.list(before == 0 ? 0 : 32 - __clz(static_cast<int>(before)));
 }
 
+// A chunk's sums, kept by the first thread of a block.
+template <op_id Op, int Level>
+__device__ void add_chunk(const row_geometry& g, std::byte* sums, std::int64_t row, std::int64_t begin,
+                          std::int64_t end, std::byte* scratch) {
+  late_sums<Op, Level> s;
+  __syncthreads();
+  late_sums_of<Op, Level, sum_threads>(s, g, row_anywhere<Op>(g, row), known_of<Op>(g, row).top, begin, end, scratch);
+  if (threadIdx.x == 0) chunk_sums<Op, Level>(sums, g)[row * chunks_of(g, late_chunk) + begin / late_chunk] = s;
+}
+
 template <op_id Op, int Level>
 __global__ void __launch_bounds__(sum_threads)
     late_sum_kernel(const __grid_constant__ row_geometry g, std::byte* sums) {
@@ -278,27 +288,21 @@ __global__ void __launch_bounds__(sum_threads)
   const undecided_list list = list_before(g, Level);
   for_chunks(g, late_chunk, static_cast<std::int64_t>(*list.count),
              [&](std::int64_t, std::int64_t index, std::int64_t begin, std::int64_t end) {
-               const std::int64_t row = list.rows[index];
-               late_sums<Op, Level> s;
-               __syncthreads();
-               late_sums_of<Op, Level, sum_threads>(s, g, row_anywhere<Op>(g, row), known_of<Op>(g, row).top, begin,
-                                                    end, scratch);
-               if (threadIdx.x == 0)
-                 chunk_sums<Op, Level>(sums, g)[row * chunks_of(g, late_chunk) + begin / late_chunk] = s;
+               add_chunk<Op, Level>(g, sums, list.rows[index], begin, end, scratch);
              });
 }
 
 // The sums of a row from those of its chunks, in every thread.
-template <op_id Op, int Level>
+template <op_id Op, int Level, int Threads>
 __device__ __noinline__ void join_chunks(late_sums<Op, Level>& s, const row_geometry& g, std::byte* sums,
                                          std::int64_t row, float top, std::byte* scratch) {
   const std::int64_t chunks = chunks_of(g, late_chunk);
   const late_sums<Op, Level>* const parts = chunk_sums<Op, Level>(sums, g) + row * chunks;
   s = late_sums<Op, Level>{};
   num::start_sums(s, static_cast<double>(top), call_of(g));
-  for (std::int64_t c = threadIdx.x; c < chunks; c += threads) s.merge(parts[c]);
+  for (std::int64_t c = threadIdx.x; c < chunks; c += Threads) s.merge(parts[c]);
   __syncwarp();
-  over_block<threads>(s, scratch, [](auto& a, const auto& b) { a.merge(b); });
+  over_block<Threads>(s, scratch, [](auto& a, const auto& b) { a.merge(b); });
 }
 
 template <op_id Op, int Level>
@@ -326,9 +330,9 @@ __global__ void __launch_bounds__(threads)
     late_sums<Op, 0> s0;
     late_sums<Op, Level >= 1 ? 1 : 0> s1;
     late_sums<Op, Level> s;
-    if (Level > 0 && runs(g, 0)) join_chunks<Op, 0>(s0, g, sums, row, known.top, scratch);
-    if (Level > 1 && runs(g, 1)) join_chunks<Op, Level >= 1 ? 1 : 0>(s1, g, sums, row, known.top, scratch);
-    join_chunks<Op, Level>(s, g, sums, row, known.top, scratch);
+    if (Level > 0 && runs(g, 0)) join_chunks<Op, 0, threads>(s0, g, sums, row, known.top, scratch);
+    if (Level > 1 && runs(g, 1)) join_chunks<Op, Level >= 1 ? 1 : 0, threads>(s1, g, sums, row, known.top, scratch);
+    join_chunks<Op, Level, threads>(s, g, sums, row, known.top, scratch);
     const std::int64_t first = few || !device_rule<Op>::per_element ? 0 : begin;
     const std::int64_t past = few ? listed : results ? row_output<Op>::all(g) : end;
     for (std::int64_t k = first + threadIdx.x; k < past; k += threads) {
@@ -356,6 +360,83 @@ __global__ void __launch_bounds__(threads)
   if (lane_of_thread() == 0) count_elements(counters, tier_of(Level), decided);
 }
 
+// Decides what binary64 left of a row, by a block, from the sums of its chunks at the first level that runs; what that leaves, if it is not the
+// last one, from its elements.
+template <op_id Op, int First>
+__device__ void decide_row(const row_geometry& g, const num::row_call& call, std::byte* sums, std::int64_t row,
+                           std::byte* scratch, counter* counters) {
+  const unsigned listed = g.undecided_count[row];
+  const bool few = listed <= most_listed;
+  const row_anywhere<Op> at(g, row);
+  const known_row<Op> known = known_of<Op>(g, row);
+  const row_state<Op> state = state_of(g, call, at, known.top);
+  const auto whole = whole_of(known.sums);
+  const auto numbers = numbers_of<Op>(call, state, whole);
+  // Every undecided output that is not `decided` before, by a level; whether this thread leaves one.
+  const auto decide = [&]<int Level>(const late_sums<Op, Level>& s, auto&& decided_before) {
+    int decided = 0, left = 0;
+    const std::int64_t all = few ? listed : row_output<Op>::all(g);
+    for (std::int64_t k = threadIdx.x; k < all; k += sum_threads) {
+      const std::int64_t i = few ? g.undecided[row].of[k] : k;
+      const row_output<Op> y(g, at, state, i);
+      if (!few && !y.is_undecided(g, call, at, state, numbers, whole, i)) continue;
+      if (decided_before(y)) continue;
+      const num::certified c = settle<Op, Level>(g, call, state.o, s, y.of.x, y.what);
+      if (c.decided) y.set(g, at, i, c.value);
+      ++(c.decided ? decided : left);
+    }
+    __syncwarp();
+    decided = __reduce_add_sync(full_warp, decided);
+    if (lane_of_thread() == 0) count_elements(counters, tier_of(Level), decided);
+    return left;
+  };
+  late_sums<Op, First> s;
+  join_chunks<Op, First, sum_threads>(s, g, sums, row, known.top, scratch);
+  int left = decide.template operator()<First>(s, [](const row_output<Op>&) { return false; });
+  if constexpr (First == 0) {
+    if (__syncthreads_or(left) == 0 || !runs(g, 1)) return;
+    late_sums<Op, 1> all;
+    late_sums_of<Op, 1, sum_threads>(all, g, at, known.top, 0, g.length, scratch);
+    left = decide.template operator()<1>(
+        all, [&](const row_output<Op>& y) { return settle<Op, 0>(g, call, state.o, s, y.of.x, y.what).decided; });
+  }
+  if (left != 0) atomicAdd(counters + undecided_counter, static_cast<counter>(left));
+}
+
+// Whether the block is the last one of those that have chunks of a row; it then sees the others' sums.
+__device__ inline bool is_last_of_row(const row_geometry& g, std::int64_t row) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicAdd(g.chunks_done + row, 1u) == static_cast<unsigned>(chunks_of(g, late_chunk) - 1);
+    __threadfence();
+  }
+  __syncthreads();
+  return last;
+}
+
+template <op_id Op>
+__global__ void __launch_bounds__(sum_threads)
+    late_rows_kernel(const __grid_constant__ row_geometry g, std::byte* sums, counter* counters) {
+  alignas(16) __shared__ std::byte scratch[sum_threads / 32 * late_bytes<Op>];
+  wait_for_former();
+  const undecided_list list = g.list(0);
+  const num::row_call call = call_of(g);
+  const auto one_level = [&]<int First>() {
+    for_chunks(g, late_chunk, static_cast<std::int64_t>(*list.count),
+               [&](std::int64_t, std::int64_t index, std::int64_t begin, std::int64_t end) {
+                 const std::int64_t row = list.rows[index];
+                 add_chunk<Op, First>(g, sums, row, begin, end, scratch);
+                 if (is_last_of_row(g, row)) decide_row<Op, First>(g, call, sums, row, scratch, counters);
+               });
+  };
+  if (runs(g, 0)) {
+    one_level.template operator()<0>();
+  } else {
+    one_level.template operator()<1>();
+  }
+}
+
 template <op_id Op, int Level>
 void launch_level(const row_geometry& g, std::byte* sums, unsigned grid, const job& j) {
   if constexpr (Level < late_levels<Op>) {
@@ -367,14 +448,16 @@ void launch_level(const row_geometry& g, std::byte* sums, unsigned grid, const j
 
 template <op_id Op>
 void launch(const row_geometry& g, std::byte* sums, const job& j) {
-  const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, late_chunk), 4);
+  const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, late_chunk), decides_all<Op> ? 1 : 4);
   if (g.length <= late_chunk || g.levels == 0) {
     launch_behind<late_kernel<Op>>(j, grid, threads, g, j.counters);
-    return;
+  } else if constexpr (decides_all<Op>) {
+    launch_behind<late_rows_kernel<Op>>(j, grid, sum_threads, g, sums, j.counters);
+  } else {
+    launch_level<Op, 0>(g, sums, grid, j);
+    launch_level<Op, 1>(g, sums, grid, j);
+    launch_level<Op, 2>(g, sums, grid, j);
   }
-  launch_level<Op, 0>(g, sums, grid, j);
-  launch_level<Op, 1>(g, sums, grid, j);
-  launch_level<Op, 2>(g, sums, grid, j);
 }
 
 }  // namespace

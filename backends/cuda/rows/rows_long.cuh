@@ -61,8 +61,8 @@ template <op_id Op, class T>
 __device__ auto sums_of_fours(const row_geometry& g, const row_site<Op, T>& at, float top, std::int64_t begin,
                               int past) {
   using rule = device_rule<Op>;
-  constexpr int chains = chains_of<rule>;
-  typename rule::template sums<double> part[chains];
+  constexpr int chains = part_chains<rule, T>;
+  part_sums<rule, T> part[chains];
   walk_of_fours walk = walk_of_chunk(g, begin);
   for_groups(begin, past, [&]<int Count, bool Inside>(const chunk_place& place) {
     float v[Count][rule::summed];
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(threads, num::has_line<device_rule<Op>> ? 4 : 
   const auto sum_chunk = [&](std::int64_t item, std::int64_t row, std::int64_t begin, std::int64_t end) {
     const row_site<Op, T> at(g, row);
     const row_state<Op> state = state_of(g, call, at, top_of(g, work, at));
-    typename rule::template sums<double> part;
+    part_sums<rule, T> part;
     if (state.c.fills) {
     } else if constexpr (Packed) {
       part = sums_of_fours(g, at, state.top, begin, static_cast<int>(end));
@@ -131,7 +131,48 @@ struct tiles_of {
     }
   }
 };
-// The first N operands of element j of Each rows side by side.
+// A thread's elements of rows side by side, along one axis or two, `step` further each.
+class walk_along_rows {
+ public:
+  __device__ walk_along_rows(const row_geometry& g, std::int64_t first, int step)
+      : inner_(static_cast<std::uint32_t>(first)), inner_step_(static_cast<std::uint32_t>(step)) {
+    if (g.reduced.rank != 2) return;
+    size_ = static_cast<std::uint32_t>(g.reduced.size[0]);
+    outer_ = inner_ / size_;
+    inner_ -= outer_ * size_;
+    outer_step_ = inner_step_ / size_;
+    inner_step_ -= outer_step_ * size_;
+  }
+  template <int Operand>
+  __device__ std::int64_t offset(const row_geometry& g) const {
+    return inner_ * g.reduced.stride[Operand][0] + outer_ * g.reduced.stride[Operand][1];
+  }
+  __device__ void advance() {
+    inner_ += inner_step_;
+    outer_ += outer_step_;
+    if (inner_ < size_) return;
+    inner_ -= size_;
+    ++outer_;
+  }
+
+ private:
+  std::uint32_t size_ = ~0u, inner_, outer_ = 0, inner_step_, outer_step_ = 0;
+};
+// How far statistics are from one row to those beside it.
+template <op_id Op, int N, int Each>
+struct distances_of_rows {
+  int of[N][Each];
+
+  __device__ distances_of_rows(const row_geometry& g, std::int64_t row) {
+    for_each_of<N>([&]<int K>() {
+      if constexpr (K >= device_rule<Op>::formatted) {
+        const std::int64_t first = row_offset<K>(g, row);
+        for (int r = 0; r < Each; ++r) of[K][r] = static_cast<int>(row_offset<K>(g, row + r) - first);
+      }
+    });
+  }
+};
+// The first N operands of an element of Each rows side by side.
 template <op_id Op, class T, int N, int Each>
 struct values_of_rows {
   float x[N][Each];
@@ -143,17 +184,22 @@ struct values_of_rows {
       if constexpr (Each == 1) {
         x[K][0] = at.template value<K>(g, j);
       } else {
-        constexpr float absent = device_rule<Op>::absent[K];
-        const auto* const from = at.template begin<K>() + j * g.reduced.stride[K][0];
-        float4 v;
-        if (K != 0 && (g.x[K] == nullptr || g.kept.stride[K][0] == 0)) {
-          const float all = g.x[K] == nullptr ? absent : num::widen_to_float(*from);
-          v = {all, all, all, all};
-        } else {
-          v = four_at(from);
-        }
-        x[K][0] = v.x, x[K][1] = v.y, x[K][2] = v.z, x[K][3] = v.w;
+        set<K>(g, at.template begin<K>() + j * g.reduced.stride[K][0]);
       }
+    });
+  }
+  template <class F>
+  __device__ values_of_rows(const row_geometry& g, const row_site<Op, T, F>& at,
+                            const distances_of_rows<Op, N, Each>& distances, const walk_along_rows& walk) {
+    for_each_of<N>([&]<int K>() {
+      const auto* const from = at.template begin<K>() + walk.offset<K>(g);
+      if constexpr (K >= device_rule<Op>::formatted) {
+        if (g.across[K] == row_access::each) {
+          for (int r = 0; r < Each; ++r) x[K][r] = from[distances.of[K][r]];
+          return;
+        }
+      }
+      set<K>(g, from);
     });
   }
   __device__ row_values<N> row(int r) const {
@@ -162,13 +208,29 @@ struct values_of_rows {
     for (int k = 0; k < N; ++k) v.x[k] = x[k][r];
     return v;
   }
+
+ private:
+  // Four rows, or one number for all of them.
+  template <int K, class From>
+  __device__ void set(const row_geometry& g, const From* from) {
+    float4 v;
+    if (K >= device_rule<Op>::required && g.across[K] == row_access::one) {
+      constexpr float absent = device_rule<Op>::absent[K];
+      const float all = g.x[K] == nullptr ? absent : num::widen_to_float(*from);
+      v = {all, all, all, all};
+    } else {
+      v = four_at(from);
+    }
+    x[K][0] = v.x, x[K][1] = v.y, x[K][2] = v.z, x[K][3] = v.w;
+  }
 };
 template <op_id Op, class T, int Each>
-__global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
+__global__ void __launch_bounds__(threads, Each == 1 ? 0 : tile_blocks)
+    tile_sum_kernel(const __grid_constant__ row_geometry g, long_work work) {
   using rule = device_rule<Op>;
-  using sums = typename rule::template sums<double>;
+  using sums = part_sums<rule, T>;
   constexpr int ahead = Each == 4 && rule::summed > 1 ? tile_ahead / 2 : tile_ahead;
-  constexpr int chains = Each == 1 ? ahead : 1;
+  constexpr int chains = Each == 1 && !is_precise<rule, T> ? ahead : 1;
   alignas(16) __shared__ std::byte scratch[warps * 32 * Each * sizeof(sums)];
   const int warp = static_cast<int>(threadIdx.x) / 32;
   sums* const of_lane = reinterpret_cast<sums*>(scratch) + lane_of_thread() * Each;
@@ -181,11 +243,19 @@ __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant
     float top[Each];
     for (int r = 0; r < Each; ++r) top[r] = least_top(g, row_site<Op, T>(g, row + r));
     sums part[Each][chains];
+    const distances_of_rows<Op, rule::summed, Each> distances(g, row);
+    walk_along_rows walk(g, first, step);
     with_factors<rule::summed>(g, at, [&](const auto& site) {
       const auto add = [&]<int Count>(std::int64_t j) {
         values_of_rows<Op, T, rule::summed, Each> v[Count];
 #pragma unroll
-        for (int i = 0; i < Count; ++i) v[i] = {g, site, j + i * step};
+        for (int i = 0; i < Count; ++i, walk.advance()) {
+          if constexpr (Each == 1) {
+            v[i] = {g, site, j + i * step};
+          } else {
+            v[i] = {g, site, distances, walk};
+          }
+        }
 #pragma unroll
         for (int i = 0; i < Count; ++i) {
 #pragma unroll
@@ -212,23 +282,36 @@ __global__ void __launch_bounds__(threads) tile_sum_kernel(const __grid_constant
   });
 }
 
+// Threads that join a row's chunks, of which there may be many.
+__host__ __device__ inline int joining_team(const row_geometry& g) {
+  return chunks_of(g, g.chunk) > 4 * 32 ? threads : 32;
+}
 template <op_id Op, class T>
 __global__ void __launch_bounds__(threads)
     join_kernel(const __grid_constant__ row_geometry g, long_work work, counter* counters) {
   using total = typename device_rule<Op>::total;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
+  alignas(16) __shared__ std::byte scratch[warps * sizeof(total)];
+  const int team = joining_team(g);
+  const int lane = static_cast<int>(threadIdx.x) & (team - 1);
+  const std::int64_t at_once = threads / team;
+  const std::int64_t step = gridDim.x * at_once;
   wait_for_former();
   const num::row_call call = call_of(g);
+  const std::int64_t chunks = chunks_of(g, g.chunk);
   row_tally tally;
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / 32; row < g.rows; row += step) {
+  for (std::int64_t row = blockIdx.x * at_once + threadIdx.x / static_cast<unsigned>(team); row < g.rows; row += step) {
     total sum;
-    const std::int64_t chunks = chunks_of(g, g.chunk);
 #pragma unroll 4
-    for (std::int64_t c = lane_of_thread(); c < chunks; c += 32) {
+    for (std::int64_t c = lane; c < chunks; c += team) {
       sum.join(reinterpret_cast<const total*>(work.chunks)[row * chunks + c]);
     }
-    for (int distance = 16; distance >= 1; distance /= 2) sum.join(from_lane(sum, distance));
-    if (lane_of_thread() != 0) continue;
+    __syncwarp();
+    if (team == threads) {
+      over_block<threads>(sum, scratch, [](total& a, const total& b) { a.join(b); });
+    } else {
+      for (int distance = 16; distance >= 1; distance /= 2) sum.join(from_lane(sum, distance));
+    }
+    if (lane != 0) continue;
     const row_site<Op, T> at(g, row);
     const float top = top_of(g, work, at);
     known_of<Op>(g, row) = {sum, top};
@@ -242,15 +325,15 @@ __global__ void __launch_bounds__(threads)
 
 template <op_id Op, class T>
 __device__ __noinline__ int chunk_outputs_again(const row_geometry& g, std::int64_t row, unsigned undecided,
-                                                chunk_place place, int past) {
+                                                chunk_place place, int past, counter* counters) {
   const known_row<Op> known = known_of<Op>(g, row);
-  return outputs_again<Op, T>(g, row, known.top, known.sums, undecided, place, past);
+  return outputs_again<Op, T>(g, row, known.top, known.sums, undecided, place, past, counters);
 }
 
 // The outputs of a thread's elements [begin, past) of a row that does not fill, packed; how many stay undecided.
 template <op_id Op, class T, bool Lines, class Numbers>
 __device__ int write_fours(const row_geometry& g, const row_site<Op, T>& at, const row_state<Op>& state,
-                           const Numbers& numbers, std::int64_t begin, int past) {
+                           const Numbers& numbers, std::int64_t begin, int past, counter* counters) {
   using rule = device_rule<Op>;
   constexpr int read = Lines ? rule::summed : num::elements_of<rule>;
   constexpr bool quick = is_quick<rule, T>;
@@ -302,7 +385,7 @@ __device__ int write_fours(const row_geometry& g, const row_site<Op, T>& at, con
 #pragma unroll
       for (int i = 0; i < Count; ++i) undecided |= place(i) == state.o.target ? 1u << i : 0u;
     }
-    if (undecided != 0) left += chunk_outputs_again<Op, T>(g, at.row(), undecided, place, past);
+    if (undecided != 0) left += chunk_outputs_again<Op, T>(g, at.row(), undecided, place, past, counters);
     walk.advance(Count / 4);
   });
   return left;
@@ -323,11 +406,11 @@ __global__ void __launch_bounds__(threads, 2) output_kernel(const __grid_constan
       fill_elements(g, at, state.c.value, begin + threadIdx.x, threads, end, tally);
     } else if constexpr (Packed) {
       const auto numbers = numbers_of<Op>(call, state, whole_of(known.sums));
-      const int left = write_fours<Op, T, Lines>(g, at, state, numbers, begin, static_cast<int>(end));
+      const int left = write_fours<Op, T, Lines>(g, at, state, numbers, begin, static_cast<int>(end), counters);
       tally.decided += (threadIdx.x == 0 ? end - begin : 0) - left;
       undecided = left != 0;
     } else {
-      undecided = write_elements(g, call, at, state, whole_of(known.sums), begin + threadIdx.x, threads, end, tally);
+      undecided = write_elements(g, call, at, state, known.sums, begin + threadIdx.x, threads, end, tally, counters);
     }
     if (__any_sync(full_warp, undecided) && lane_of_thread() == 0) g.list(0).add(row);
   };
@@ -356,7 +439,7 @@ __global__ void __launch_bounds__(threads, 2) whole_kernel(const __grid_constant
       tally.decided += n;
     }
     __syncthreads();
-    const int left = write_fours<Op, T, true>(g, at, state, numbers, 0, n);
+    const int left = write_fours<Op, T, true>(g, at, state, numbers, 0, n, counters);
     tally.decided -= left;
     if (__any_sync(full_warp, left != 0) && lane_of_thread() == 0) g.list(0).add(row);
   }
@@ -365,10 +448,11 @@ __global__ void __launch_bounds__(threads, 2) whole_kernel(const __grid_constant
 
 // Whether output j stays undecided.
 template <op_id Op, class T>
-__device__ __noinline__ bool tile_output_again(const row_geometry& g, std::int64_t row, std::int64_t j) {
+__device__ __noinline__ bool tile_output_again(const row_geometry& g, std::int64_t row, std::int64_t j,
+                                               counter* counters) {
   const known_row<Op> known = known_of<Op>(g, row);
   const auto place = [&](int) { return j; };
-  return outputs_again<Op, T>(g, row, known.top, known.sums, 1u, place, g.length) != 0;
+  return outputs_again<Op, T>(g, row, known.top, known.sums, 1u, place, g.length, counters) != 0;
 }
 template <op_id Op, class T, int Each>
 __global__ void __launch_bounds__(threads, Each == 1 ? 3 : 2)
@@ -425,7 +509,7 @@ __global__ void __launch_bounds__(threads, Each == 1 ? 3 : 2)
         tally.decided += N * (Each - __popc(filled));
         for (; open != 0; open &= open - 1) {
           const int bit = __ffs(static_cast<int>(open)) - 1;
-          if (!tile_output_again<Op, T>(g, row + bit % Each, j + bit / Each * step)) continue;
+          if (!tile_output_again<Op, T>(g, row + bit % Each, j + bit / Each * step, counters)) continue;
           undecided |= 1u << bit % Each;
           --tally.decided;
         }
@@ -497,7 +581,7 @@ void launch_chunks(const row_geometry& g, const long_work& w, const job& j, unsi
 }
 template <op_id Op, class T>
 void launch_long(const row_geometry& g, const long_work& w, const job& j) {
-  const unsigned joins = grid_for(j.device, ceil_div(g.rows, warps), 8);
+  const unsigned joins = grid_for(j.device, ceil_div(g.rows, threads / joining_team(g)), 8);
   if constexpr (is_tiled<device_rule<Op>>) {
     if (g.tiled) return launch_tiles<Op, T>(g, w, j, joins);
   }

@@ -114,7 +114,7 @@ __device__ unsigned ask_again(const row_geometry& g, const row_site<Op, T, F>& a
 // The outputs of a thread's elements that are undecided, a few: at more cost, where the rule knows how. The number of those that stay undecided.
 template <op_id Op, class T, class Place, class Sums>
 __device__ int outputs_again(const row_geometry& g, std::int64_t row, float top, const Sums& sums, unsigned undecided,
-                             const Place& place, std::int64_t length) {
+                             const Place& place, std::int64_t length, counter* counters) {
   const row_site<Op, T> at(g, row);
   const num::row_call call = call_of(g);
   const row_state<Op> state = state_of(g, call, at, top);
@@ -124,13 +124,7 @@ __device__ int outputs_again(const row_geometry& g, std::int64_t row, float top,
   for (; undecided != 0; undecided &= undecided - 1) {
     const std::int64_t j = place(__ffs(static_cast<int>(undecided)) - 1);
     if (j < 0 || j >= length) continue;
-    const num::verdict<double> v = output_of<Op, T>(call, state, numbers, whole, j, at.values(g, j).x);
-    if (v.undecided) {
-      g.note_undecided(row, j);
-      ++left;
-    } else {
-      at.set(g, j, v.value);
-    }
+    left += output_again(g, call, at, state, numbers, whole, sums, j, at.values(g, j).x, counters) ? 1 : 0;
   }
   return left;
 }

@@ -175,6 +175,7 @@ inline float round_up(double x) {
 #define gridDim ::repdl::emulation::grid_size
 
 inline void __syncthreads() { repdl::emulation::block::current().wait_for_all(); }
+inline void __threadfence() {}
 inline int __syncthreads_or(int x) { return repdl::emulation::block::current().wait_for_all(x != 0) ? 1 : 0; }
 inline void __syncwarp() { repdl::emulation::block::current().wait_for_warp(); }
 template <class T>

@@ -33,13 +33,35 @@ typename Op::attrs options_of(const attributes& attrs) {
   return a;
 }
 
+// Copies of (n, c, s), the channels' axis last in memory: from it, or to it.
+void set_channels_last(array& x, bool last) {
+  const array from = x;
+  const std::size_t size = size_of(x.type);
+  const auto c = static_cast<std::size_t>(x.shape[1]), s = static_cast<std::size_t>(x.shape[2]);
+  for (std::size_t i = 0; i < x.bytes.size() / size; ++i) {
+    const std::size_t n = i / (c * s), channel = i / s % c, at = i % s;
+    const std::size_t there = (n * s + at) * c + channel;
+    std::memcpy(&x.bytes[(last ? there : i) * size], &from.bytes[(last ? i : there) * size], size);
+  }
+}
+sizes strides_of(const shape_list& shape, bool channels_last) {
+  if (channels_last && shape.size() == 3) return {shape[1] * shape[2], 1, shape[1]};
+  shape_list strides(shape);
+  std::int64_t step = 1;
+  for (std::size_t d = shape.size(); d-- > 0; step *= shape[d]) strides[d] = step;
+  return sizes(std::span(strides));
+}
+
 template <class Op>
-std::vector<array> emulate(const std::vector<array>& in, const attributes& attrs, tier first, int capability) {
+std::vector<array> emulate(std::vector<array> in, const attributes& attrs, tier first, int capability,
+                           bool channels_last) {
   std::vector<const_tensor_view> views;
   std::vector<std::vector<std::byte>> outputs;
-  for (const array& x : in) {
+  for (array& x : in) {
+    if (channels_last && x.shape.size() == 3) set_channels_last(x, true);
     views.push_back(x.absent() ? const_tensor_view{}
-                               : const_tensor_view(x.bytes.data(), x.type, sizes(std::span(x.shape))));
+                               : const_tensor_view(x.bytes.data(), x.type, sizes(std::span(x.shape)),
+                                                   strides_of(x.shape, channels_last)));
   }
   const auto options = options_of<Op>(attrs);
   const plan::specs specs = plan::planner<Op>::infer(views, options);
@@ -50,7 +72,8 @@ std::vector<array> emulate(const std::vector<array>& in, const attributes& attrs
                          std::byte{0x5a});
     std::byte* const begin = outputs.back().data();
     places.push_back(begin + 2 * guard - reinterpret_cast<std::uintptr_t>(begin) % guard);
-    out.emplace_back(places.back(), s.type, s.shape);
+    const shape_list shape(s.shape.begin(), s.shape.end());
+    out.emplace_back(places.back(), s.type, s.shape, strides_of(shape, channels_last));
   }
   cuda::counter counted[cuda::counter_count] = {};
   cuda::job j{{Op::id, in[0].type, in[0].type}, nullptr, {0, 4, capability, {}}, counted, first, 512, false};
@@ -64,6 +87,7 @@ std::vector<array> emulate(const std::vector<array>& in, const attributes& attrs
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     array x(specs[i].type, shape_list(specs[i].shape.begin(), specs[i].shape.end()));
     std::memcpy(x.bytes.data(), places[i], x.bytes.size());
+    if (channels_last && x.shape.size() == 3) set_channels_last(x, false);
     const std::byte* const all = outputs[i].data();
     const auto is_whole = [](const std::byte* from, const std::byte* to) {
       return std::all_of(from, to, [](std::byte b) { return b == std::byte{0x5a}; });
@@ -78,7 +102,7 @@ std::vector<array> emulate(const std::vector<array>& in, const attributes& attrs
 // An operation on x of this shape, whose channels are axis 1; of formats x's, and the weights'.
 template <class Op>
 void check(const shape_list& shape, const attributes& attrs, sample_class kind, const std::vector<dtype>& formats,
-           tier first, std::uint64_t seed, int capability = 80) {
+           tier first, std::uint64_t seed, bool channels_last = false) {
   CAPTURE(std::string(Op::name));
   CAPTURE(shape[0]);
   CAPTURE(shape[1]);
@@ -102,7 +126,7 @@ void check(const shape_list& shape, const attributes& attrs, sample_class kind, 
       reference::fill_inputs(std::string(Op::name), kind, shapes, attrs, seed, 3, formats[0]), types, seed);
   context ctx({.threads = 1});
   const std::vector<array> y = run(ctx, tests::call_case{std::string(Op::name), in, attrs});
-  CHECK(emulate<Op>(in, attrs, first, capability) == y);
+  CHECK(emulate<Op>(in, attrs, first, 80, channels_last) == y);
 }
 
 const std::vector<dtype> all_f32{dtype::f32, dtype::f32};
@@ -128,6 +152,8 @@ TEST_CASE("norms on CUDA, emulated: channels last, few and many") {
                                              tier::binary64, ++seed);
     }
   }
+  // More chunks than a warp joins.
+  check<ops::batch_norm>({270000, 4}, {}, sample_class::normal_range, all_f32, tier::binary64, ++seed);
 }
 
 TEST_CASE("norms on CUDA, emulated: channels last, of 16 bits, and weights of binary32") {
@@ -154,6 +180,28 @@ TEST_CASE("norms on CUDA, emulated: channels first, in chunks") {
                                          all_f32, tier::binary64, ++seed);
 }
 
+TEST_CASE("norms on CUDA, emulated: channels last, several axes") {
+  std::uint64_t seed = 250;
+  for (const std::int64_t groups : {1, 2, 4, 8, 16}) {
+    const attributes attrs{{"groups", groups}};
+    for (const dtype t : {dtype::f32, dtype::bf16}) {
+      check<ops::group_norm_weight_backward>({3, 16, 110}, attrs, sample_class::normal_range, {t, t}, tier::binary64,
+                                             ++seed, true);
+      check<ops::group_norm_weight_backward>({2, 16, 257}, attrs, sample_class::normal_range, {t, t}, tier::exact,
+                                             ++seed, true);
+    }
+    check<ops::group_norm>({2, 16, 260 * groups}, attrs, sample_class::normal_range, all_f32, tier::binary64, ++seed,
+                           true);
+    check<ops::group_norm_backward>({2, 16, 260 * groups}, attrs, sample_class::normal_range, all_f32, tier::binary64,
+                                    ++seed, true);
+  }
+  check<ops::group_norm_weight_backward>({3, 18, 110}, {{"groups", std::int64_t{6}}}, sample_class::normal_range,
+                                         all_f32, tier::binary64, ++seed, true);
+  for_batch_norms([&]<class Op>() {
+    check<Op>({3, 12, 100}, {}, sample_class::normal_range, all_f32, tier::binary64, ++seed, true);
+  });
+}
+
 TEST_CASE("norms on CUDA, emulated: a row a thread") {
   std::uint64_t seed = 300;
   for (const dtype t : {dtype::f32, dtype::f16}) {
@@ -168,7 +216,10 @@ TEST_CASE("norms on CUDA, emulated: late tiers, and classes") {
   for_batch_norms([&]<class Op>() {
     for (const tier first : {tier::double_double, tier::exact})
       check<Op>({260, 6}, {}, sample_class::normal_range, all_f32, first, ++seed);
-    check<Op>({4100, 4}, {}, sample_class::normal_range, all_f32, tier::double_double, ++seed);
+    for (const tier first : {tier::double_double, tier::exact}) {
+      check<Op>({4100, 4}, {}, sample_class::normal_range, all_f32, first, ++seed);
+      check<Op>({4100, 4}, {}, sample_class::normal_range, {dtype::bf16, dtype::bf16}, first, ++seed);
+    }
     for (const sample_class kind : tests::row_classes) {
       check<Op>({261, 8}, {}, kind, all_f32, tier::binary64, ++seed);
       check<Op>({2, 3, 2052}, {}, kind, all_f32, tier::binary64, ++seed);
