@@ -2,8 +2,9 @@
 
     python3 bench/attention.py [--rounds 15] [--only TEXT] [--backward] [--dropout P] [--cpu THREADS]
 
-For each shape (batch x heads x queries x head size, as many keys unless it says so) milliseconds, medians of the rounds, by turns in one run, and their ratio; how
-many of the results each tier decided; and whether a few queries, or with --backward all gradients of one head, have the bits that the CPU gives them.
+For each shape (batch x heads x queries x head size, as many keys unless it says so) milliseconds, medians of the rounds, by turns in one run, and their ratio; where
+queries are few, our rate beside that of a copy of the keys and values; how many of the results each tier decided; and whether a few queries, or with --backward all
+gradients of one head, have the bits that the CPU gives them.
 """
 
 import argparse
@@ -123,7 +124,16 @@ def measure(given, device) -> None:
                 decided = context.statistics()
                 rounds = [(milliseconds(ours, q.is_cuda), milliseconds(theirs, q.is_cuda)) for _ in range(given.rounds)]
                 a, b = (statistics.median(times) for times in zip(*rounds))
-                print(f"{name:44} {a:9.3f} {b:9.3f}  {a / b:6.2f} times  {decided}  {'same bits as the CPU' if is_same() else 'OTHER BITS THAN THE CPU'}", flush=True)
+                of_copy = ""
+                if queries < keys:
+                    other = [torch.empty_like(x) for x in (k, v)]
+
+                    def copy(other=other, k=k, v=v) -> None:
+                        other[0].copy_(k), other[1].copy_(v)
+
+                    copy()
+                    of_copy = f"{statistics.median(milliseconds(copy, q.is_cuda) for _ in range(given.rounds)) / a:5.2f} of a copy's rate  "
+                print(f"{name:44} {a:9.3f} {b:9.3f}  {a / b:6.2f} times  {of_copy}{decided}  {'same bits as the CPU' if is_same() else 'OTHER BITS THAN THE CPU'}", flush=True)
 
 
 if __name__ == "__main__":
