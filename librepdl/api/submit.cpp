@@ -1,5 +1,7 @@
 #include "librepdl/api/submit.hpp"
 
+#include <utility>
+
 #include "librepdl/operand.hpp"
 
 namespace repdl::api {
@@ -13,7 +15,7 @@ dtype format_of(const ops::elementwise_row& row, plan::inputs in) noexcept {
 }  // namespace
 
 plan::outputs with_results(context& ctx, std::span<const tensor_spec> specs, plan::outputs out, output_list& all) {
-  detail::results* const wanted = context_access::of(ctx).wanted;
+  detail::results* const wanted = std::exchange(context_access::of(ctx).wanted, nullptr);
   if (wanted == nullptr) return out;
   for (const tensor_view& v : out) {
     const std::size_t i = all.size();

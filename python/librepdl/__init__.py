@@ -8,15 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from librepdl import _core
+from librepdl import _attention, _core
 from librepdl import _functions as _functions
 from librepdl import random as random
+from librepdl._attention import *  # noqa: F403
 from librepdl._core import Context, Prepared
 from librepdl._functions import *  # noqa: F403
 
 __version__ = _core.version()
-__all__ = [*_functions.__all__, "Comparison", "Context", "Prepared", "compare", "context", "current_context", "fingerprint",
-           "info", "prepare", "random"]
+__all__ = [*_functions.__all__, *_attention.__all__, "Comparison", "Context", "Prepared", "compare", "context", "current_context",
+           "fingerprint", "info", "prepare", "random"]
 
 if tuple(_core.names()) != _functions.ORDER:
     raise ImportError("librepdl: _functions.py and _core are not of the same build; expected the same operations in both")

@@ -30,7 +30,7 @@ class Draws:
         Why the bits are right: integers; one exact rounding.
         """
         with self._next(True) as stream:
-            return _core.call(219, (), out, (shape, dtype, self.seed, stream, low, high), like)
+            return _core.call(221, (), out, (shape, dtype, self.seed, stream, low, high), like)
 
     def permutation(self, n: int, *, out: Any | None = None, like: Any = None) -> Any:
         """0 .. n-1 sorted by Philox words.
@@ -40,7 +40,7 @@ class Draws:
         Why the bits are right: no rounding happens.
         """
         with self._next(True) as stream:
-            return _core.call(220, (), out, (n, self.seed, stream), like)
+            return _core.call(222, (), out, (n, self.seed, stream), like)
 
     def normal(self, shape: Ints, dtype: DType | None = None, mean: float = 0.0, stddev: float = 1.0, *,
             out: Any | None = None, like: Any = None) -> Any:
@@ -54,7 +54,7 @@ class Draws:
         Why the bits are right: run-time certificate; wider numbers decide the rest.
         """
         with self._next(True) as stream:
-            return _core.call(239, (), out, (shape, dtype, self.seed, stream, mean, stddev), like)
+            return _core.call(241, (), out, (shape, dtype, self.seed, stream, mean, stddev), like)
 
     def bernoulli(self, shape: Ints, p: float = 0.5, *, out: Any | None = None, like: Any = None) -> Any:
         """w < ceil(p 2^32), w a Philox word.
@@ -65,7 +65,7 @@ class Draws:
         Why the bits are right: no rounding happens.
         """
         with self._next(True) as stream:
-            return _core.call(240, (), out, (shape, self.seed, stream, p), like)
+            return _core.call(242, (), out, (shape, self.seed, stream, p), like)
 
     def randint(self, shape: Ints, high: int, low: int = 0, *, out: Any | None = None, like: Any = None) -> Any:
         """low + floor(W (high - low) / 2^64), W 64 bits from Philox.
@@ -77,7 +77,7 @@ class Draws:
         Why the bits are right: no rounding happens.
         """
         with self._next(True) as stream:
-            return _core.call(241, (), out, (shape, self.seed, stream, low, high), like)
+            return _core.call(243, (), out, (shape, self.seed, stream, low, high), like)
 
     def dropout(self, x: A, p: float = 0.5, *, out: A | None = None) -> A:
         """+0 where bernoulli(p), else x / (1 - p), rounded once.
@@ -88,7 +88,7 @@ class Draws:
         Why the bits are right: integers; one exact rounding.
         """
         with self._next(True) as stream:
-            result: A = _core.call(242, (x,), out, (self.seed, stream, p), None)
+            result: A = _core.call(244, (x,), out, (self.seed, stream, p), None)
             return result
 
     def dropout_backward(self, g: A, p: float = 0.5, *, out: A | None = None) -> A:
@@ -100,7 +100,7 @@ class Draws:
         Why the bits are right: integers; one exact rounding.
         """
         with self._next(False) as stream:
-            result: A = _core.call(243, (g,), out, (self.seed, stream, p), None)
+            result: A = _core.call(245, (g,), out, (self.seed, stream, p), None)
             return result
 
     def exponential(self, shape: Ints, dtype: DType | None = None, rate: float = 1.0, *, out: Any | None = None,
@@ -114,7 +114,7 @@ class Draws:
         Why the bits are right: run-time certificate; wider numbers decide the rest.
         """
         with self._next(True) as stream:
-            return _core.call(297, (), out, (shape, dtype, self.seed, stream, rate), like)
+            return _core.call(299, (), out, (shape, dtype, self.seed, stream, rate), like)
 
     def multinomial(self, x: A, num_samples: int, replacement: bool = False, *, out: Any | None = None) -> Any:
         """The first i with C_i 2^64 > W C_n, C_i = x_0 + ... + x_i; without replacement the least -ln u_i / x_i, rounded once.
@@ -126,4 +126,4 @@ class Draws:
         Why the bits are right: run-time certificate; wider numbers decide the rest.
         """
         with self._next(True) as stream:
-            return _core.call(302, (x,), out, (num_samples, replacement, self.seed, stream), None)
+            return _core.call(304, (x,), out, (num_samples, replacement, self.seed, stream), None)

@@ -21,16 +21,16 @@ __all__ = [
     "clip_grad_norm", "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert",
     "copysign", "copysign_backward", "cos", "cos_backward", "cosh", "cosh_backward", "cospi", "cross_entropy",
     "cross_entropy_backward", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "cumprod",
-    "cumsum", "digamma", "div", "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu", "elu_backward",
-    "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "erfcinv", "erfinv",
-    "erfinv_backward", "exp", "exp10", "exp10m1", "exp2", "exp2_backward", "exp2m1", "expit", "expm1",
-    "expm1_backward", "fabs", "fix", "floor", "floor_divide", "fma", "fmax", "fmax_backward_x", "fmax_backward_y",
-    "fmin", "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "frexp", "geglu",
-    "geglu_backward_a", "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b",
-    "greater", "greater_equal", "group_norm", "group_norm_backward", "group_norm_weight_backward", "hardshrink",
-    "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh",
-    "hardtanh_backward", "heaviside", "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "i0", "i0e",
-    "i1", "i1e", "index_add", "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss",
+    "cumsum", "difference_of_products", "digamma", "div", "div_backward_y", "div_floor", "div_trunc", "divide",
+    "dot", "elu", "elu_backward", "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward",
+    "erfcinv", "erfinv", "erfinv_backward", "exp", "exp10", "exp10m1", "exp2", "exp2_backward", "exp2m1", "expit",
+    "expm1", "expm1_backward", "fabs", "fix", "floor", "floor_divide", "fma", "fmax", "fmax_backward_x",
+    "fmax_backward_y", "fmin", "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "frexp",
+    "geglu", "geglu_backward_a", "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu",
+    "glu_backward_b", "greater", "greater_equal", "group_norm", "group_norm_backward", "group_norm_weight_backward",
+    "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward",
+    "hardtanh", "hardtanh_backward", "heaviside", "huber_loss", "huber_loss_backward", "hypot", "hypot_backward",
+    "i0", "i0e", "i1", "i1e", "index_add", "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss",
     "l1_loss_backward", "layer_norm", "layer_norm_backward", "layer_norm_weight_backward", "ldexp", "leaky_relu",
     "leaky_relu_backward", "lerp", "lerp_backward_weight", "lerp_backward_x", "lerp_scalar",
     "lerp_scalar_backward_x", "less", "less_equal", "lgamma", "linspace", "log", "log10", "log10_backward",
@@ -50,10 +50,10 @@ __all__ = [
     "sinh", "sinh_backward", "sinpi", "smooth_l1_loss", "smooth_l1_loss_backward", "soft_margin_loss",
     "soft_margin_loss_backward", "softmax", "softmax_backward", "softplus", "softplus_backward", "softshrink",
     "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "std", "stddev",
-    "sub", "subtract", "sum", "sum_squares", "swiglu", "swiglu_backward_a", "tan", "tan_backward", "tanh",
-    "tanh_backward", "tanhshrink", "tanpi", "tgamma", "threshold", "threshold_backward", "total_norm",
-    "true_divide", "trunc", "upsample_nearest2d", "upsample_nearest2d_backward", "var", "var_mean", "vector_norm",
-    "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
+    "sub", "subtract", "sum", "sum_of_products", "sum_squares", "swiglu", "swiglu_backward_a", "tan",
+    "tan_backward", "tanh", "tanh_backward", "tanhshrink", "tanpi", "tgamma", "threshold", "threshold_backward",
+    "total_norm", "true_divide", "trunc", "upsample_nearest2d", "upsample_nearest2d_backward", "var", "var_mean",
+    "vector_norm", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
 ]
 
 # In the order of the registry.
@@ -85,24 +85,25 @@ ORDER = (
     "cospi", "tanpi", "sinc", "ndtr", "tan_backward", "asin_backward", "acos_backward", "atan_backward",
     "sinh_backward", "cosh_backward", "asinh_backward", "acosh_backward", "atanh_backward", "lgamma", "tgamma",
     "digamma", "i0", "i0e", "i1", "i1e", "log_ndtr", "erfcinv", "ndtri", "erfinv_backward", "ndtri_backward",
-    "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot", "matmul", "uniform", "permutation", "conv2d",
-    "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias", "max_pool2d", "max_pool2d_backward",
-    "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp", "cross_entropy", "softmax_backward",
-    "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward", "sgd", "adamw", "normal", "bernoulli",
-    "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
-    "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "soft_margin_loss",
-    "soft_margin_loss_backward", "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward",
-    "binary_cross_entropy", "binary_cross_entropy_backward", "kl_div", "kl_div_backward", "prelu_weight_backward",
-    "layer_norm", "rms_norm", "group_norm", "batch_norm", "layer_norm_backward", "rms_norm_backward",
-    "group_norm_backward", "batch_norm_backward", "layer_norm_weight_backward", "rms_norm_weight_backward",
-    "group_norm_weight_backward", "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference",
-    "batch_norm_inference_backward", "batch_norm_inference_weight_backward", "index_add", "embedding_backward",
-    "scatter_add", "var", "stddev", "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices",
-    "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward",
-    "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm",
-    "clip_grad_norm", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential",
-    "linspace", "arange", "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial", "cumsum", "prod",
-    "cumprod", "logcumsumexp", "ldexp", "frexp", "attention", "attention_backward",
+    "sum_of_products", "difference_of_products", "convert", "sum", "mean", "max", "min", "argmax", "argmin", "dot",
+    "matmul", "uniform", "permutation", "conv2d", "conv2d_grad_input", "conv2d_grad_weight", "conv2d_grad_bias",
+    "max_pool2d", "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward", "softmax", "log_softmax", "logsumexp",
+    "cross_entropy", "softmax_backward", "log_softmax_backward", "logsumexp_backward", "cross_entropy_backward",
+    "sgd", "adamw", "normal", "bernoulli", "randint", "dropout", "dropout_backward", "mse_loss", "l1_loss",
+    "smooth_l1_loss", "huber_loss", "mse_loss_backward", "l1_loss_backward", "smooth_l1_loss_backward",
+    "huber_loss_backward", "soft_margin_loss", "soft_margin_loss_backward", "binary_cross_entropy_with_logits",
+    "binary_cross_entropy_with_logits_backward", "binary_cross_entropy", "binary_cross_entropy_backward", "kl_div",
+    "kl_div_backward", "prelu_weight_backward", "layer_norm", "rms_norm", "group_norm", "batch_norm",
+    "layer_norm_backward", "rms_norm_backward", "group_norm_backward", "batch_norm_backward",
+    "layer_norm_weight_backward", "rms_norm_weight_backward", "group_norm_weight_backward",
+    "batch_norm_weight_backward", "batch_norm_running", "batch_norm_inference", "batch_norm_inference_backward",
+    "batch_norm_inference_weight_backward", "index_add", "embedding_backward", "scatter_add", "var", "stddev",
+    "var_mean", "sum_squares", "vector_norm", "max_pool2d_with_indices", "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices", "adaptive_max_pool2d_backward", "adaptive_avg_pool2d",
+    "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm", "clip_grad_norm",
+    "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential", "linspace", "arange",
+    "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial", "cumsum", "prod", "cumprod", "logcumsumexp",
+    "ldexp", "frexp", "attention", "attention_backward",
 )
 
 # An array of any library.
@@ -2784,6 +2785,36 @@ def ndtri_backward(g: A | float, y: A | float, /, *, out: A | None = None) -> A:
     return result
 
 
+def sum_of_products(x: A | float, y: A | float, z: A | float, w: A | float, /, *, out: A | None = None) -> A:
+    """x * y + z * w, rounded once.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    z: f16 bf16 f32 f64
+    w: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
+    """
+    result: A = _call(210, (x, y, z, w), out, None)
+    return result
+
+
+def difference_of_products(x: A | float, y: A | float, z: A | float, w: A | float, /, *, out: A | None = None) -> A:
+    """x * y - z * w, rounded once.
+
+    x: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    z: f16 bf16 f32 f64
+    w: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Shapes broadcast. A Python number is an operand of the arrays' format, rounded to it first.
+    Why the bits are right: proof in the body's header; f64: run-time certificate; wider numbers decide the rest.
+    """
+    result: A = _call(211, (x, y, z, w), out, None)
+    return result
+
+
 def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = None) -> Any:
     """as bool x != 0; as an integer x truncated, NaN 0, and saturated; as a floating-point number x, rounded once.
 
@@ -2793,7 +2824,7 @@ def convert(x: A, dtype: DType, saturate: bool = False, *, out: Any | None = Non
     saturate: to f8: beyond the largest number is the largest number
     Why the bits are right: IEEE 754 operation.
     """
-    return _call(210, (x,), out, (dtype, saturate))
+    return _call(212, (x,), out, (dtype, saturate))
 
 
 astype = convert
@@ -2809,7 +2840,7 @@ def sum(x: A, axis: Ints | None = None, keepdims: bool = False, dtype: DType | N
     dtype: the result's format; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(211, (x,), out, (axis, keepdims, dtype))
+    return _call(213, (x,), out, (axis, keepdims, dtype))
 
 
 def mean(x: A, axis: Ints | None = None, keepdims: bool = False, dtype: DType | None = None, *, out: Any | None = None) -> Any:
@@ -2822,7 +2853,7 @@ def mean(x: A, axis: Ints | None = None, keepdims: bool = False, dtype: DType | 
     dtype: the result's format; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(212, (x,), out, (axis, keepdims, dtype))
+    return _call(214, (x,), out, (axis, keepdims, dtype))
 
 
 def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
@@ -2834,7 +2865,7 @@ def max(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(213, (x,), out, (axis, keepdims))
+    result: A = _call(215, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2850,7 +2881,7 @@ def min(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(214, (x,), out, (axis, keepdims))
+    result: A = _call(216, (x,), out, (axis, keepdims))
     return result
 
 
@@ -2866,7 +2897,7 @@ def argmax(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(215, (x,), out, (axis, keepdims))
+    return _call(217, (x,), out, (axis, keepdims))
 
 
 def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -2878,7 +2909,7 @@ def argmin(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any |
     keepdims: keep the reduced axes with size 1
     Why the bits are right: no rounding happens.
     """
-    return _call(216, (x,), out, (axis, keepdims))
+    return _call(218, (x,), out, (axis, keepdims))
 
 
 def dot(x: A, y: A, dtype: DType | None = None, *, out: Any | None = None) -> Any:
@@ -2890,7 +2921,7 @@ def dot(x: A, y: A, dtype: DType | None = None, *, out: Any | None = None) -> An
     dtype: the result's format; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(217, (x, y), out, (dtype,))
+    return _call(219, (x, y), out, (dtype,))
 
 
 def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpose_b: bool = False,
@@ -2910,7 +2941,7 @@ def matmul(a: A, b: A, bias: A | None = None, transpose_a: bool = False, transpo
     dtype: the result's format: the operands' or a wider one; absent: the output's, or the operands'
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(218, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta, dtype))
+    return _call(220, (a, b, bias), out, (transpose_a, transpose_b, accumulate, alpha, beta, dtype))
 
 
 def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
@@ -2928,7 +2959,7 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(221, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    result: A = _call(223, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
     return result
 
 
@@ -2947,7 +2978,7 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(222, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    result: A = _call(224, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
     return result
 
 
@@ -2966,7 +2997,7 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
     kernel: the kernel's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(223, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    result: A = _call(225, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
     return result
 
 
@@ -2977,7 +3008,7 @@ def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     grad_bias: f32
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(224, (g,), out, None)
+    result: A = _call(226, (g,), out, None)
     return result
 
 
@@ -2994,7 +3025,7 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(225, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
+    result: A = _call(227, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
@@ -3012,7 +3043,7 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(226, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
+    result: A = _call(228, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
     return result
 
 
@@ -3030,7 +3061,7 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
     divisor_override: divide by this number, not 0 and of magnitude below 2^31; 0: by the count
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(227, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
+    result: A = _call(229, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
     return result
 
 
@@ -3049,7 +3080,7 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(228, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
+    result: A = _call(230, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
     return result
 
 
@@ -3062,7 +3093,7 @@ def softmax(x: A, axis: int = -1, dtype: DType | None = None, *, out: Any | None
     dtype: the result's format; absent: the output's, or the operand's
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    return _call(229, (x,), out, (axis, dtype))
+    return _call(231, (x,), out, (axis, dtype))
 
 
 def log_softmax(x: A, axis: int = -1, dtype: DType | None = None, *, out: Any | None = None) -> Any:
@@ -3074,7 +3105,7 @@ def log_softmax(x: A, axis: int = -1, dtype: DType | None = None, *, out: Any | 
     dtype: the result's format; absent: the output's, or the operand's
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    return _call(230, (x,), out, (axis, dtype))
+    return _call(232, (x,), out, (axis, dtype))
 
 
 def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
@@ -3086,7 +3117,7 @@ def logsumexp(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(231, (x,), out, (axis, keepdims))
+    result: A = _call(233, (x,), out, (axis, keepdims))
     return result
 
 
@@ -3104,7 +3135,7 @@ def cross_entropy(logits: A, targets: Any, weight: A | None = None, axis: int | 
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(232, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
+    result: A = _call(234, (logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -3117,7 +3148,7 @@ def softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(233, (g, y), out, (axis,))
+    result: A = _call(235, (g, y), out, (axis,))
     return result
 
 
@@ -3130,7 +3161,7 @@ def log_softmax_backward(g: A, y: A, axis: int = -1, *, out: A | None = None) ->
     axis: negative from the end
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(234, (g, y), out, (axis,))
+    result: A = _call(236, (g, y), out, (axis,))
     return result
 
 
@@ -3144,7 +3175,7 @@ def logsumexp_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool = Fa
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(235, (g, x), out, (axis, keepdims))
+    result: A = _call(237, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -3163,7 +3194,7 @@ def cross_entropy_backward(g: A, logits: A, targets: Any, weight: A | None = Non
     label_smoothing: how much of a target is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(236, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
+    result: A = _call(238, (g, logits, targets, weight), out, (axis, reduction, ignore_index, label_smoothing))
     return result
 
 
@@ -3184,7 +3215,7 @@ def sgd(param: Sequence[Any], grad: Sequence[Any], velocity: Sequence[Any] | Non
     first_step: the optional state is written and not read
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(237, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
+    _core.call_grouped(239, (param, grad, velocity), (lr, momentum, dampening, weight_decay, nesterov), first_step)
 
 
 def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any], second_moment: Sequence[Any], *,
@@ -3205,7 +3236,7 @@ def adamw(param: Sequence[Any], grad: Sequence[Any], first_moment: Sequence[Any]
     Updated in place: param, first_moment, second_moment.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    _core.call_grouped(238, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
+    _core.call_grouped(240, (param, grad, first_moment, second_moment), (lr, beta1, beta2, eps, weight_decay, step), False)
 
 
 def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
@@ -3217,7 +3248,7 @@ def mse_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(244, (x, t), out, (reduction,))
+    result: A = _call(246, (x, t), out, (reduction,))
     return result
 
 
@@ -3230,7 +3261,7 @@ def l1_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = None) -> A:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(245, (x, t), out, (reduction,))
+    result: A = _call(247, (x, t), out, (reduction,))
     return result
 
 
@@ -3244,7 +3275,7 @@ def smooth_l1_loss(x: A, t: A, reduction: str = "mean", beta: float = 1.0, *, ou
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(246, (x, t), out, (reduction, beta))
+    result: A = _call(248, (x, t), out, (reduction, beta))
     return result
 
 
@@ -3258,7 +3289,7 @@ def huber_loss(x: A, t: A, reduction: str = "mean", delta: float = 1.0, *, out: 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(247, (x, t), out, (reduction, delta))
+    result: A = _call(249, (x, t), out, (reduction, delta))
     return result
 
 
@@ -3272,7 +3303,7 @@ def mse_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(248, (g, x, t), out, (reduction,))
+    result: A = _call(250, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3286,7 +3317,7 @@ def l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(249, (g, x, t), out, (reduction,))
+    result: A = _call(251, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3301,7 +3332,7 @@ def smooth_l1_loss_backward(g: A, x: A, t: A, reduction: str = "mean", beta: flo
     beta: 0 or in [2^-200, 2^200]; 0: l1_loss
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(250, (g, x, t), out, (reduction, beta))
+    result: A = _call(252, (g, x, t), out, (reduction, beta))
     return result
 
 
@@ -3316,7 +3347,7 @@ def huber_loss_backward(g: A, x: A, t: A, reduction: str = "mean", delta: float 
     delta: in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(251, (g, x, t), out, (reduction, delta))
+    result: A = _call(253, (g, x, t), out, (reduction, delta))
     return result
 
 
@@ -3329,7 +3360,7 @@ def soft_margin_loss(x: A, t: A, reduction: str = "mean", *, out: A | None = Non
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(252, (x, t), out, (reduction,))
+    result: A = _call(254, (x, t), out, (reduction,))
     return result
 
 
@@ -3343,7 +3374,7 @@ def soft_margin_loss_backward(g: A, x: A, t: A, reduction: str = "mean", *, out:
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(253, (g, x, t), out, (reduction,))
+    result: A = _call(255, (g, x, t), out, (reduction,))
     return result
 
 
@@ -3359,7 +3390,7 @@ def binary_cross_entropy_with_logits(x: A, t: A, weight: A | None = None, pos_we
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(254, (x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(256, (x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -3376,7 +3407,7 @@ def binary_cross_entropy_with_logits_backward(g: A, x: A, t: A, weight: A | None
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(255, (g, x, t, weight, pos_weight), out, (reduction,))
+    result: A = _call(257, (g, x, t, weight, pos_weight), out, (reduction,))
     return result
 
 
@@ -3390,7 +3421,7 @@ def binary_cross_entropy(x: A, t: A, weight: A | None = None, reduction: str = "
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(256, (x, t, weight), out, (reduction,))
+    result: A = _call(258, (x, t, weight), out, (reduction,))
     return result
 
 
@@ -3406,7 +3437,7 @@ def binary_cross_entropy_backward(g: A, x: A, t: A, weight: A | None = None, red
     reduction: mean, sum or none, over all elements
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(257, (g, x, t, weight), out, (reduction,))
+    result: A = _call(259, (g, x, t, weight), out, (reduction,))
     return result
 
 
@@ -3420,7 +3451,7 @@ def kl_div(x: A, t: A, reduction: str = "mean", log_target: bool = False, *, out
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(258, (x, t), out, (reduction, log_target))
+    result: A = _call(260, (x, t), out, (reduction, log_target))
     return result
 
 
@@ -3435,7 +3466,7 @@ def kl_div_backward(g: A, x: A, t: A, reduction: str = "mean", log_target: bool 
     log_target: t holds logarithms
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(259, (g, x, t), out, (reduction, log_target))
+    result: A = _call(261, (g, x, t), out, (reduction, log_target))
     return result
 
 
@@ -3449,7 +3480,7 @@ def prelu_weight_backward(g: A, x: A, axis: Ints | None = None, keepdims: bool =
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(260, (g, x), out, (axis, keepdims))
+    result: A = _call(262, (g, x), out, (axis, keepdims))
     return result
 
 
@@ -3474,7 +3505,7 @@ def layer_norm(x: A, weight: A | None = None, bias: A | None = None, axis: Ints 
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(261, (x, weight, bias), out, (axis, eps), None, statistics)
+    return _call(263, (x, weight, bias), out, (axis, eps), None, statistics)
 
 
 @overload
@@ -3497,7 +3528,7 @@ def rms_norm(x: A, eps: float, weight: A | None = None, axis: Ints = -1, *, out:
     statistics: return rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(262, (x, weight), out, (axis, eps), None, statistics)
+    return _call(264, (x, weight), out, (axis, eps), None, statistics)
 
 
 @overload
@@ -3521,7 +3552,7 @@ def group_norm(x: A, weight: A | None = None, bias: A | None = None, groups: int
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(263, (x, weight, bias), out, (groups, eps), None, statistics)
+    return _call(265, (x, weight, bias), out, (groups, eps), None, statistics)
 
 
 @overload
@@ -3545,7 +3576,7 @@ def batch_norm(x: A, weight: A | None = None, bias: A | None = None, axis: int =
     statistics: return mean and rstd as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(264, (x, weight, bias), out, (axis, eps), None, statistics)
+    return _call(266, (x, weight, bias), out, (axis, eps), None, statistics)
 
 
 def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = None, axis: Ints = -1, *,
@@ -3561,7 +3592,7 @@ def layer_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(265, (g, x, mean, rstd, weight), out, (axis,))
+    result: A = _call(267, (g, x, mean, rstd, weight), out, (axis,))
     return result
 
 
@@ -3576,7 +3607,7 @@ def rms_norm_backward(g: A, x: A, rstd: Any, weight: A | None = None, axis: Ints
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(266, (g, x, rstd, weight), out, (axis,))
+    result: A = _call(268, (g, x, rstd, weight), out, (axis,))
     return result
 
 
@@ -3593,7 +3624,7 @@ def group_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(267, (g, x, mean, rstd, weight), out, (groups,))
+    result: A = _call(269, (g, x, mean, rstd, weight), out, (groups,))
     return result
 
 
@@ -3610,7 +3641,7 @@ def batch_norm_backward(g: A, x: A, mean: Any, rstd: Any, weight: A | None = Non
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(268, (g, x, mean, rstd, weight), out, (axis,))
+    result: A = _call(270, (g, x, mean, rstd, weight), out, (axis,))
     return result
 
 
@@ -3625,7 +3656,7 @@ def layer_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: Ints = -1
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(269, (g, x, mean, rstd), out, (axis,))
+    result: A = _call(271, (g, x, mean, rstd), out, (axis,))
     return result
 
 
@@ -3639,7 +3670,7 @@ def rms_norm_weight_backward(g: A, x: A, rstd: Any, axis: Ints = -1, *, out: A |
     axis: the axes that were normalised over
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(270, (g, x, rstd), out, (axis,))
+    result: A = _call(272, (g, x, rstd), out, (axis,))
     return result
 
 
@@ -3654,7 +3685,7 @@ def group_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, groups: int = 1
     groups: as group_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(271, (g, x, mean, rstd), out, (groups,))
+    result: A = _call(273, (g, x, mean, rstd), out, (groups,))
     return result
 
 
@@ -3669,7 +3700,7 @@ def batch_norm_weight_backward(g: A, x: A, mean: Any, rstd: Any, axis: int = 1, 
     axis: the channels, as batch_norm's
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(272, (g, x, mean, rstd), out, (axis,))
+    result: A = _call(274, (g, x, mean, rstd), out, (axis,))
     return result
 
 
@@ -3700,7 +3731,7 @@ def batch_norm_running(x: A, running_mean: A, running_var: A, weight: A | None =
     statistics: return mean, rstd, running_mean and running_var as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(273, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
+    return _call(275, (x, running_mean, running_var, weight, bias), out, (axis, eps, momentum), None, statistics)
 
 
 def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | None = None, bias: A | None = None,
@@ -3717,7 +3748,7 @@ def batch_norm_inference(x: A, running_mean: Any, running_var: Any, weight: A | 
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(274, (x, running_mean, running_var, weight, bias), out, (axis, eps))
+    result: A = _call(276, (x, running_mean, running_var, weight, bias), out, (axis, eps))
     return result
 
 
@@ -3733,7 +3764,7 @@ def batch_norm_inference_backward(g: A, running_var: Any, weight: A | None = Non
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(275, (g, running_var, weight), out, (axis, eps))
+    result: A = _call(277, (g, running_var, weight), out, (axis, eps))
     return result
 
 
@@ -3750,7 +3781,7 @@ def batch_norm_inference_weight_backward(g: A, x: A, running_mean: Any, running_
     eps: >= 0: 0 or in [2^-200, 2^200]; inside the root, exactly this double
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(276, (g, x, running_mean, running_var), out, (axis, eps))
+    result: A = _call(278, (g, x, running_mean, running_var), out, (axis, eps))
     return result
 
 
@@ -3765,7 +3796,7 @@ def index_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, *,
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(277, (x, index, source), out, (axis, alpha))
+    result: A = _call(279, (x, index, source), out, (axis, alpha))
     return result
 
 
@@ -3781,7 +3812,7 @@ def embedding_backward(g: A, indices: Any, rows: int, padding_idx: int | None = 
     scale_grad_by_freq: divide by the number of places
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(278, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
+    result: A = _call(280, (g, indices), out, (rows, padding_idx, scale_grad_by_freq))
     return result
 
 
@@ -3796,7 +3827,7 @@ def scatter_add(x: A, index: Any, source: A, axis: int = 0, alpha: float = 1.0, 
     alpha: a factor of the sums: 0 or of magnitude in [2^-200, 2^200]
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(279, (x, index, source), out, (axis, alpha))
+    result: A = _call(281, (x, index, source), out, (axis, alpha))
     return result
 
 
@@ -3812,7 +3843,7 @@ def var(x: A, axis: Ints | None = None, keepdims: bool = False, correction: floa
     ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(280, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
+    result: A = _call(282, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
@@ -3828,7 +3859,7 @@ def stddev(x: A, axis: Ints | None = None, keepdims: bool = False, correction: f
     ddof: NumPy's name of correction, which is 0 there when absent
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(281, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
+    result: A = _call(283, (x,), out, (axis, keepdims, correction if ddof is None else ddof))
     return result
 
 
@@ -3858,7 +3889,7 @@ def var_mean(x: A, axis: Ints | None = None, keepdims: bool = False, correction:
     statistics: return mean as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(282, (x,), out, (axis, keepdims, correction if ddof is None else ddof), None, statistics)
+    return _call(284, (x,), out, (axis, keepdims, correction if ddof is None else ddof), None, statistics)
 
 
 def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: A | None = None) -> A:
@@ -3870,7 +3901,7 @@ def sum_squares(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: 
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(283, (x,), out, (axis, keepdims))
+    result: A = _call(285, (x,), out, (axis, keepdims))
     return result
 
 
@@ -3884,7 +3915,7 @@ def vector_norm(x: A, p: float = 2.0, axis: Ints | None = None, keepdims: bool =
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(284, (x,), out, (p, axis, keepdims))
+    result: A = _call(286, (x,), out, (p, axis, keepdims))
     return result
 
 
@@ -3903,7 +3934,7 @@ def max_pool2d_with_indices(x: A, kernel: Ints, stride: Ints | None = None, padd
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(285, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
+    result: tuple[A, Any] = _call(287, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
     return result
 
 
@@ -3915,7 +3946,7 @@ def adaptive_max_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     size: the result's h,w
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(286, (x,), out, (size,))
+    result: A = _call(288, (x,), out, (size,))
     return result
 
 
@@ -3929,7 +3960,7 @@ def adaptive_max_pool2d_with_indices(x: A, size: Ints, *, out: Sequence[Any] | N
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(287, (x,), out, (size,), None, True)
+    result: tuple[A, Any] = _call(289, (x,), out, (size,), None, True)
     return result
 
 
@@ -3941,7 +3972,7 @@ def adaptive_max_pool2d_backward(g: A, x: A, *, out: A | None = None) -> A:
     grad_x: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(288, (g, x), out, None)
+    result: A = _call(290, (g, x), out, None)
     return result
 
 
@@ -3953,7 +3984,7 @@ def adaptive_avg_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
     size: the result's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(289, (x,), out, (size,))
+    result: A = _call(291, (x,), out, (size,))
     return result
 
 
@@ -3965,7 +3996,7 @@ def adaptive_avg_pool2d_backward(g: A, size: Ints, *, out: A | None = None) -> A
     size: the image's h,w
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(290, (g,), out, (size,))
+    result: A = _call(292, (g,), out, (size,))
     return result
 
 
@@ -3991,7 +4022,7 @@ def nll_loss(x: A, targets: Any, weight: A | None = None, axis: int | None = Non
     statistics: return total_weight as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(291, (x, targets, weight), out, (axis, reduction, ignore_index), None, statistics)
+    return _call(293, (x, targets, weight), out, (axis, reduction, ignore_index), None, statistics)
 
 
 def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_weight: Any | None = None,
@@ -4009,7 +4040,7 @@ def nll_loss_backward(g: A, x: A, targets: Any, weight: A | None = None, total_w
     ignore_index: rows with this target take no part
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(292, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
+    result: A = _call(294, (g, x, targets, weight, total_weight), out, (axis, reduction, ignore_index))
     return result
 
 
@@ -4021,7 +4052,7 @@ def total_norm(x: Sequence[Any], *, p: float = 2.0) -> Any:
     Returned: out, an array of the same library.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _core.call_grouped(293, (x,), (p,), False)
+    return _core.call_grouped(295, (x,), (p,), False)
 
 
 def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> Any:
@@ -4034,7 +4065,7 @@ def clip_grad_norm(grad: Sequence[Any], max_norm: float, *, p: float = 2.0) -> A
     Returned: total_norm, an array of the same library.
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _core.call_grouped(294, (grad,), (max_norm, p), False)
+    return _core.call_grouped(296, (grad,), (max_norm, p), False)
 
 
 def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = None, axis: int | None = None,
@@ -4050,7 +4081,7 @@ def cross_entropy_probabilities(logits: A, probabilities: A, weight: A | None = 
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(295, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    result: A = _call(297, (logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
 
 
@@ -4068,7 +4099,7 @@ def cross_entropy_probabilities_backward(g: A, logits: A, probabilities: A, weig
     label_smoothing: how much of the probabilities is spread over all classes: 0, or from 2^-64 to 1; exactly this double
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(296, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
+    result: A = _call(298, (g, logits, probabilities, weight), out, (axis, reduction, label_smoothing))
     return result
 
 
@@ -4083,7 +4114,7 @@ def linspace(start: float, stop: float, num: int = 50, dtype: DType | None = Non
     dtype: the output's format; f32 when absent
     Why the bits are right: integers; one exact rounding.
     """
-    return _call(298, (), out, (start, stop, num, dtype), like)
+    return _call(300, (), out, (start, stop, num, dtype), like)
 
 
 def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: DType | None = None, *,
@@ -4098,7 +4129,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, dtype: DT
     Why the bits are right: integers; one exact rounding.
     """
     first, count = _numpy.progression(start, stop, step, count)
-    return _call(299, (), out, (first, step, count, dtype), like)
+    return _call(301, (), out, (first, step, count, dtype), like)
 
 
 def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 0.0, exact: bool = False, *,
@@ -4113,7 +4144,7 @@ def upsample_nearest2d(x: A, size: Ints, scale_h: float = 0.0, scale_w: float = 
     exact: from the middle of a pixel, (i + 1/2) r, not i r
     Why the bits are right: no rounding happens.
     """
-    result: A = _call(300, (x,), out, (size, scale_h, scale_w, exact))
+    result: A = _call(302, (x,), out, (size, scale_h, scale_w, exact))
     return result
 
 
@@ -4129,7 +4160,7 @@ def upsample_nearest2d_backward(g: A, size: Ints, scale_h: float = 0.0, scale_w:
     exact: from the middle of a pixel, (i + 1/2) r, not i r
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    result: A = _call(301, (g,), out, (size, scale_h, scale_w, exact))
+    result: A = _call(303, (g,), out, (size, scale_h, scale_w, exact))
     return result
 
 
@@ -4141,7 +4172,7 @@ def cumsum(x: A, axis: int = -1, *, out: Any | None = None) -> Any:
     axis: negative from the end
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
-    return _call(303, (x,), out, (axis,))
+    return _call(305, (x,), out, (axis,))
 
 
 def prod(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | None = None) -> Any:
@@ -4153,7 +4184,7 @@ def prod(x: A, axis: Ints | None = None, keepdims: bool = False, *, out: Any | N
     keepdims: keep the reduced axes with size 1
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    return _call(304, (x,), out, (axis, keepdims))
+    return _call(306, (x,), out, (axis, keepdims))
 
 
 def cumprod(x: A, axis: int = -1, *, out: Any | None = None) -> Any:
@@ -4164,7 +4195,7 @@ def cumprod(x: A, axis: int = -1, *, out: Any | None = None) -> Any:
     axis: negative from the end
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    return _call(305, (x,), out, (axis,))
+    return _call(307, (x,), out, (axis,))
 
 
 def logcumsumexp(x: A, axis: int = -1, *, out: A | None = None) -> A:
@@ -4175,7 +4206,7 @@ def logcumsumexp(x: A, axis: int = -1, *, out: A | None = None) -> A:
     axis: negative from the end
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: A = _call(306, (x,), out, (axis,))
+    result: A = _call(308, (x,), out, (axis,))
     return result
 
 
@@ -4187,7 +4218,7 @@ def ldexp(x: A, n: Any, *, out: A | None = None) -> A:
     out: f16 bf16 f32 f64
     Why the bits are right: IEEE 754 operation.
     """
-    result: A = _call(307, (x, n), out, None)
+    result: A = _call(309, (x, n), out, None)
     return result
 
 
@@ -4200,7 +4231,7 @@ def frexp(x: A, *, out: Sequence[Any] | None = None) -> tuple[A, Any]:
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
-    result: tuple[A, Any] = _call(308, (x,), out, None, None, True)
+    result: tuple[A, Any] = _call(310, (x,), out, None, None, True)
     return result
 
 
@@ -4236,7 +4267,7 @@ def attention(q: A, k: A, v: A, *, mask: Any | None = None, slopes: Any | None =
     lse: return lse as well, in a tuple; out is then one too, of arrays or None
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    return _call(309, (q, k, v, mask, slopes), out, (scale, causal, bottom_right, left, right, dropout, seed, stream), None, lse)
+    return _call(311, (q, k, v, mask, slopes), out, (scale, causal, bottom_right, left, right, dropout, seed, stream), None, lse)
 
 
 def attention_backward(g: A, q: A, k: A, v: A, y: A, lse: Any, *, mask: Any | None = None, slopes: Any | None = None,
@@ -4266,5 +4297,5 @@ def attention_backward(g: A, q: A, k: A, v: A, y: A, lse: Any, *, mask: Any | No
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
-    result: tuple[A, A, A] = _call(310, (g, q, k, v, y, lse, mask, slopes), out, (scale, causal, bottom_right, left, right, dropout, seed, stream), None, True)
+    result: tuple[A, A, A] = _call(312, (g, q, k, v, y, lse, mask, slopes), out, (scale, causal, bottom_right, left, right, dropout, seed, stream), None, True)
     return result

@@ -167,7 +167,8 @@ bool identical(const attribute_value& a, const attribute_value& b) {
   return a == b && (x == nullptr || std::signbit(*x) == std::signbit(*y));
 }
 
-// Of each attribute that is given and not the default.
+}  // namespace
+
 attributes attributes_of(const op_info& op, nb::handle values) {
   attributes list;
   if (values.is_none()) return list;
@@ -181,6 +182,8 @@ attributes attributes_of(const op_info& op, nb::handle values) {
   }
   return list;
 }
+
+namespace {
 
 // f(); an error of librepdl that does not begin with the operation's name (one of a shape, say) is given it, one of an attribute
 // or a result says its name in Python, and one of element types what to do.
@@ -220,16 +223,16 @@ void run_interruptibly(bool long_call, const F& f) {
 }
 
 // The context for arrays like this one, and nobody else's while calls are being prepared.
-const std::shared_ptr<shared_context>& context_for(const op_info& op, const array& like) {
+const std::shared_ptr<shared_context>& context_for(const std::string& op, const array& like) {
   const auto& c = current_context(like.where());
   const recording* const r = recording::current;
   if (r != nullptr && &r->context != c.get()) {
-    throw nb::value_error((op.name + ": expected arrays on " + name_of(r->context.where()) +
+    throw nb::value_error((op + ": expected arrays on " + name_of(r->context.where()) +
                            ", whose calls are being prepared, got " + name_of(like.where()))
                               .c_str());
   }
   if (r != nullptr && r->stream != like.stream()) {
-    throw nb::value_error((op.name + ": expected the stream on which prepare was called, got another one").c_str());
+    throw nb::value_error((op + ": expected the stream on which prepare was called, got another one").c_str());
   }
   return c;
 }
@@ -244,8 +247,10 @@ void run_in(context& c, repdl::prepared_calls& calls, const scratch& workspace) 
   calls.run();
 }
 
-void run(const op_info& op, const array& like, std::span<const const_tensor_view> in, std::span<const tensor_view> out,
-         const attributes& attrs) {
+}  // namespace
+
+void run(const std::string& op, const array& like, std::span<const const_tensor_view> in,
+         std::span<const tensor_view> out, const std::function<void(context&)>& f) {
   bool brief = is_brief(out[0]), long_call = is_long(out[0]);
   for (const const_tensor_view& v : in) {
     brief = brief && is_brief(v);
@@ -255,15 +260,21 @@ void run(const op_info& op, const array& like, std::span<const const_tensor_view
   run_interruptibly(long_call && recording::current == nullptr, [&] {
     const turn t(*shared, brief);
     context& c = shared->on(like.stream());
-    const auto call = [&] { repdl::call(c, op, in, out, attrs); };
     if (recording::current != nullptr || !like.lends()) {
-      call();
+      f(c);
     } else {
-      repdl::prepared_calls once = c.prepare(call);
-      run_in(c, once, scratch(op.name, like, once.workspace_bytes()));
+      repdl::prepared_calls once = c.prepare([&] { f(c); });
+      run_in(c, once, scratch(op, like, once.workspace_bytes()));
     }
     if (recording::current == nullptr && like.must_wait()) c.synchronize();
   });
+}
+
+namespace {
+
+void run(const op_info& op, const array& like, std::span<const const_tensor_view> in, std::span<const tensor_view> out,
+         const attributes& attrs) {
+  python::run(op.name, like, in, out, [&](context& c) { repdl::call(c, op, in, out, attrs); });
 }
 
 // Of an elementwise operation: whether an operand has the format of the call, which not every boolean one has.

@@ -1,6 +1,9 @@
 // Calls by position in the registry: what every function of the package is made of.
 #pragma once
 
+#include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "array.hpp"
@@ -25,6 +28,14 @@ nb::object call(int index, nb::tuple in, nb::handle out, nb::handle values, nb::
 // An operation on groups of tensors, updated in place: a list for each operand. first_step: the optional state is written
 // and not read. Returns the output that comes once, or None.
 nb::object call_grouped(int index, nb::tuple lists, nb::handle values, nb::handle first_step);
+
+// The attributes that are given and not the default; values: as above.
+attributes attributes_of(const op_info& op, nb::handle values);
+
+// f in the context for arrays like this one, as every call runs: in its turn, on its library's stream and in memory that it lends, Ctrl-C ends
+// it, or it is prepared. in, out: what it reads and writes, to tell how long it may take.
+void run(const std::string& op, const array& like, std::span<const const_tensor_view> in,
+         std::span<const tensor_view> out, const std::function<void(context&)>& f);
 
 // While this thread prepares calls: their context, and the arrays that they name.
 struct recording {

@@ -2,6 +2,7 @@
 #include "c_abi.hpp"
 #include "call.hpp"
 #include "compare.hpp"
+#include "composed.hpp"
 #ifdef REPDL_WITH_COMMANDS
 #include <nanobind/stl/vector.h>
 
@@ -104,6 +105,11 @@ NB_MODULE(_core, m) {
         nb::arg("like") = nb::none(), nb::arg("statistics") = false);
   m.def("call_grouped", call_grouped, nb::arg("index"), nb::arg("lists"), nb::arg("values").none(),
         nb::arg("first_step"));
+  m.def("rotary", rotary, nb::arg("inputs"), nb::arg("out").none(), nb::arg("interleaved"), nb::arg("inverse"));
+  m.def("attention_varlen", attention_varlen, nb::arg("inputs"), nb::arg("out").none(), nb::arg("values"),
+        nb::arg("lse"));
+  m.def("attention_varlen_backward", attention_varlen_backward, nb::arg("inputs"), nb::arg("out").none(),
+        nb::arg("values"));
   m.def("name_parameters", name_parameters, nb::arg("names"));
   m.def("preparing", [] { return recording::current != nullptr; });
   m.def("names", names);

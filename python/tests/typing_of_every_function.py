@@ -234,6 +234,8 @@ r_erfcinv: NDArray[np.float32] = librepdl.erfcinv(x, out=x)
 r_ndtri: NDArray[np.float32] = librepdl.ndtri(x, out=x)
 r_erfinv_backward: NDArray[np.float32] = librepdl.erfinv_backward(x, x, out=x)
 r_ndtri_backward: NDArray[np.float32] = librepdl.ndtri_backward(x, x, out=x)
+r_sum_of_products: NDArray[np.float32] = librepdl.sum_of_products(x, x, x, x, out=x)
+r_difference_of_products: NDArray[np.float32] = librepdl.difference_of_products(x, x, x, x, out=x)
 r_convert: Any = librepdl.convert(x=x, dtype=np.float32, saturate=True, out=x)
 librepdl.astype
 r_sum: Any = librepdl.sum(x=x, axis=(1, 1), keepdims=True, dtype=np.float32, out=x)

@@ -340,6 +340,12 @@ constexpr auto fma_terms = [](dtype t, patterns in, reals64) {
   return terms(extended(t, in[0]) * extended(t, in[1]), {t, in[2]});
 };
 constexpr auto product = [](dtype t, patterns in, reals64) { return extended(t, in[0]) * extended(t, in[1]); };
+constexpr auto two_products = [](dtype t, patterns in, reals64) {
+  return extended(t, in[0]) * extended(t, in[1]) + extended(t, in[2]) * extended(t, in[3]);
+};
+constexpr auto products_apart = [](dtype t, patterns in, reals64) {
+  return extended(t, in[0]) * extended(t, in[1]) - extended(t, in[2]) * extended(t, in[3]);
+};
 constexpr auto exact_square = [](dtype t, patterns in, reals64) { return extended(t, in[0]) * extended(t, in[0]); };
 /// 1, x: the operands of the division that a reciprocal is.
 constexpr auto over_one = [](dtype t, patterns in) { return std::array{round(t, false, 1, 0, false), in[0]}; };
@@ -402,6 +408,8 @@ constexpr oracle oracles[] = {
      .to = [](dtype from, dtype to, patterns in, reals64) { return oracle_div(from, to, in[0], in[1]); },
      .where = [](dtype t, patterns in, reals64) { return locate_quotient(t, in); }},
     sum_of<fma_terms>("fma"),
+    algebraic<two_products>("sum_of_products"),
+    algebraic<products_apart>("difference_of_products"),
     {.name = "square", .f = oracle_square, .exact = exact_square},
     {.name = "reciprocal",
      .f = [](dtype t, patterns in, reals64) { return oracle_div(t, t, over_one(t, in)[0], in[0]); },

@@ -586,5 +586,9 @@ void ndtri(context& ctx, const_tensor_view x, tensor_view out);
 void erfinv_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
 /// out = g * sqrt(2 pi) * e^(y^2 / 2); f16, bf16, f32, f64
 void ndtri_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);
+/// out = x * y + z * w; f16, bf16, f32, f64
+void sum_of_products(context& ctx, const_tensor_view x, const_tensor_view y, const_tensor_view z, const_tensor_view w, tensor_view out);
+/// out = x * y - z * w; f16, bf16, f32, f64
+void difference_of_products(context& ctx, const_tensor_view x, const_tensor_view y, const_tensor_view z, const_tensor_view w, tensor_view out);
 
 }  // namespace repdl

@@ -2531,6 +2531,34 @@ template <one_of<f16, bf16, float, double> T>
 T ndtri_backward(T g, T y) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { ndtri_backward(ctx, detail::number_view(g), detail::number_view(y), out); });
 }
+inline tensor sum_of_products(const operand& x, const operand& y, const operand& z, const operand& w) {
+  detail::returning_call c("sum_of_products", {x, y, z, w});
+  sum_of_products(c.ctx, c.in[0], c.in[1], c.in[2], c.in[3], tensor_view{});
+  return c.out.take();
+}
+template <class X, class Y, class Z, class W>
+requires with_number<X, Y, Z, W> void sum_of_products(context& ctx, const X& x, const Y& y, const Z& z, const W& w, tensor_view out) {
+  const detail::operand_views in(ctx, "sum_of_products", {x, y, z, w});
+  sum_of_products(ctx, in[0], in[1], in[2], in[3], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T sum_of_products(T x, T y, T z, T w) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { sum_of_products(ctx, detail::number_view(x), detail::number_view(y), detail::number_view(z), detail::number_view(w), out); });
+}
+inline tensor difference_of_products(const operand& x, const operand& y, const operand& z, const operand& w) {
+  detail::returning_call c("difference_of_products", {x, y, z, w});
+  difference_of_products(c.ctx, c.in[0], c.in[1], c.in[2], c.in[3], tensor_view{});
+  return c.out.take();
+}
+template <class X, class Y, class Z, class W>
+requires with_number<X, Y, Z, W> void difference_of_products(context& ctx, const X& x, const Y& y, const Z& z, const W& w, tensor_view out) {
+  const detail::operand_views in(ctx, "difference_of_products", {x, y, z, w});
+  difference_of_products(ctx, in[0], in[1], in[2], in[3], out);
+}
+template <one_of<f16, bf16, float, double> T>
+T difference_of_products(T x, T y, T z, T w) {
+  return detail::number_result<T>([&](context& ctx, tensor_view out) { difference_of_products(ctx, detail::number_view(x), detail::number_view(y), detail::number_view(z), detail::number_view(w), out); });
+}
 inline tensor convert(const operand& x, dtype type, const convert_options& options = {}) {
   tensor out = detail::tensor_for(detail::context_of("convert", {x}), "convert", {type, x.view().shape()});
   convert(*out.handle(), x.view(), out, options);
@@ -2783,6 +2811,21 @@ inline std::array<tensor, 3> attention_backward(const operand& g, const operand&
   detail::returning_call c("attention_backward", {g, q, k, v, y, lse, mask, slopes}, 3);
   attention_backward(c.ctx, c.in[0], c.in[1], c.in[2], c.in[3], c.in[4], c.in[5], tensor_view{}, tensor_view{}, tensor_view{}, options, c.in[6], c.in[7]);
   return {c.out.take(0), c.out.take(1), c.out.take(2)};
+}
+inline tensor attention_varlen(const operand& q, const operand& k, const operand& v, const operand& q_offsets, const operand& k_offsets, const attention_options& options = {}, const operand& slopes = {}, tensor_view lse = {}) {
+  detail::returning_call c("attention_varlen", {q, k, v, q_offsets, k_offsets, slopes});
+  attention_varlen(c.ctx, c.in[0], c.in[1], c.in[2], c.in[3], c.in[4], tensor_view{}, options, c.in[5], lse);
+  return c.out.take();
+}
+inline std::array<tensor, 3> attention_varlen_backward(const operand& g, const operand& q, const operand& k, const operand& v, const operand& y, const operand& lse, const operand& q_offsets, const operand& k_offsets, const attention_options& options = {}, const operand& slopes = {}) {
+  detail::returning_call c("attention_varlen_backward", {g, q, k, v, y, lse, q_offsets, k_offsets, slopes}, 3);
+  attention_varlen_backward(c.ctx, c.in[0], c.in[1], c.in[2], c.in[3], c.in[4], c.in[5], c.in[6], c.in[7], tensor_view{}, tensor_view{}, tensor_view{}, options, c.in[8]);
+  return {c.out.take(0), c.out.take(1), c.out.take(2)};
+}
+inline tensor rotary(const operand& x, const operand& cos, const operand& sin, const rotary_options& options = {}) {
+  detail::returning_call c("rotary", {x, cos, sin});
+  rotary(c.ctx, c.in[0], c.in[1], c.in[2], tensor_view{}, options);
+  return c.out.take();
 }
 inline tensor softmax(const operand& x, const softmax_options& options = {}) {
   detail::returning_call c("softmax", {x});

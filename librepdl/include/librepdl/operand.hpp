@@ -86,7 +86,7 @@ class operand_views {
   const const_tensor_view& operator[](std::size_t i) const noexcept { return views_[i]; }
 
  private:
-  static constexpr std::size_t most = 8;
+  static constexpr std::size_t most = 9;
   std::array<const_tensor_view, most> views_;
   std::array<std::uint64_t, most> numbers_{};
 };

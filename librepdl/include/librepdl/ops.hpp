@@ -216,6 +216,34 @@ void attention_backward(context& ctx, const_tensor_view g, const_tensor_view q, 
                         tensor_view grad_k, tensor_view grad_v, const attention_options& options = {},
                         const_tensor_view mask = {}, const_tensor_view slopes = {});
 
+/// attention of sequences of different lengths that lie one behind the other: sequence i has the rows of q, out and lse from q_offsets[i] to
+/// q_offsets[i + 1] - 1, and those of k and v likewise by k_offsets; its results are those of attention for it alone, with heads before rows,
+/// the same options and slopes, and, for dropout, stream + i. A call for each sequence, on views: nothing is copied.
+///
+/// q (Lq, H, D), k (Lk, G, D), v (Lk, G, E) and out (Lq, H, E), the rows of all sequences; lse (H, Lq). Offsets, i32 or i64, one more than there
+/// are sequences, on the context's device or the CPU: from 0, never descending, to Lq or Lk; the call waits for their values. Errors: as
+/// attention; index_range.
+void attention_varlen(context& ctx, const_tensor_view q, const_tensor_view k, const_tensor_view v,
+                      const_tensor_view q_offsets, const_tensor_view k_offsets, tensor_view out,
+                      const attention_options& options = {}, const_tensor_view slopes = {}, tensor_view lse = {});
+/// The gradients of sum g y, y and lse as attention_varlen gives them: those of attention_backward for each sequence alone.
+void attention_varlen_backward(context& ctx, const_tensor_view g, const_tensor_view q, const_tensor_view k,
+                               const_tensor_view v, const_tensor_view y, const_tensor_view lse,
+                               const_tensor_view q_offsets, const_tensor_view k_offsets, tensor_view grad_q,
+                               tensor_view grad_k, tensor_view grad_v, const attention_options& options = {},
+                               const_tensor_view slopes = {});
+
+/// Rotary position embedding. Along the last axis of x, of an even size d, elements i and i + d / 2 are a pair, or with options.interleaved 2i and
+/// 2i + 1; of a pair (x1, x2), the i-th, and the numbers c of cos and s of sin at i
+///     out1 = x1 c - x2 s,   out2 = x2 c + x1 s,
+/// each rounded once: difference_of_products and sum_of_products of views. x and out of one shape, cos and sin broadcast to that shape with d / 2
+/// in place of d; all of one format, f16, bf16, f32 or f64; out shares no memory with the others. The gradient of sum g out at x is rotary(g, cos,
+/// sin) with options.inverse. Errors: as elementwise operations; attention_shape, operand_rank.
+///
+/// Source: J. Su et al., "RoFormer: enhanced transformer with rotary position embedding" (2021).
+void rotary(context& ctx, const_tensor_view x, const_tensor_view cos, const_tensor_view sin, tensor_view out,
+            const rotary_options& options = {});
+
 // ---- softmax and losses
 //
 // One rounding per output element, the whole formula inside it. An element -inf has weight 0; a row with NaN, +inf or

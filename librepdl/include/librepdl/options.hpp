@@ -83,6 +83,12 @@ struct attention_options {
   std::uint64_t stream = 0;  ///< likewise
 };
 
+/// Options of rotary.
+struct rotary_options {
+  bool interleaved = false;  ///< pairs are elements 2i and 2i + 1, not i and i + d / 2
+  bool inverse = false;      ///< by the opposite angles, - sin in place of sin: the gradient, too
+};
+
 /// Options of upsample_nearest2d and its gradient.
 struct upsample_nearest2d_options {
   double scale_h = 0;  ///< in [2^-200, 2^200]; 0: the ratio of the heights

@@ -63,3 +63,4 @@
 #include "librepdl/ops/elementwise/sums.hpp"  // addcmul, addcdiv, lerp, lerp_scalar, prelu, prelu_backward, hypot
 #include "librepdl/ops/elementwise/tanh.hpp"  // tanh
 #include "librepdl/ops/elementwise/tanhshrink.hpp"  // tanhshrink
+#include "librepdl/ops/elementwise/two_products.hpp"  // sum_of_products, difference_of_products
