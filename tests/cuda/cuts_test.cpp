@@ -435,7 +435,7 @@ TEST_CASE(
             CAPTURE(m);
             CAPTURE(n);
             CAPTURE(k);
-            CHECK(c.moduli >= 10);
+            CHECK(c.moduli >= 11);
             CHECK(c.moduli <= num::most_moduli);
             CHECK(c.k_panels * residue_panel >= k);
             CHECK(c.k_panels * residue_panel - k < residue_panel);

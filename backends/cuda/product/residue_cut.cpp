@@ -12,17 +12,17 @@ constexpr std::int64_t planes_bytes = std::int64_t{1} << 30;
 
 constexpr std::int64_t copy_bytes = std::int64_t{1} << 28;  // of an operand, at most
 
-// So that one output in 300 or fewer is left to the repair, of normally distributed numbers: a sum of many terms is small beside the
-// product of norms, and wants more bits; a modulus has 8 of them, and takes as long as the repair of one output in 170. (Of products of integers in shorter
-// formats little is rounded away.)
+// So that one output in 500 or fewer is left to the repair, of normally distributed numbers: a sum of many terms is small beside the
+// product of norms, and wants more bits; a modulus has 8 of them. It takes as long as the repair of one output in 500 (of 8192 terms) to 2500 (of 768), and
+// where tails are heavy it is what keeps a product with residues. (Of products of integers in shorter formats little is rounded away.)
 int moduli_for(std::int64_t k, dtype out) {
   switch (out) {
     case dtype::bf16:
       return k <= 1024 ? 6 : k <= 16384 ? 7 : 8;
     case dtype::f16:
-      return k <= 1024 ? 7 : k <= 32768 ? 8 : 9;
+      return k <= 1024 ? 7 : k <= 16384 ? 8 : 9;
     default:
-      return k <= 1024 ? 10 : k <= 16384 ? 11 : 12;
+      return k <= 4096 ? 11 : 12;
   }
 }
 

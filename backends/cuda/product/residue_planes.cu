@@ -8,7 +8,7 @@ namespace {
 constexpr int group_lines = 32;  // of a block
 constexpr int square_threads = 256;
 constexpr int square_warps = square_threads / 32;
-constexpr int chunk = 8;  // terms of a line's panel that a thread has
+constexpr int chunk = 16;  // terms of a line's panel that a thread has, bytes of a plane that it writes
 constexpr int chunks = residue_panel / chunk;
 constexpr int plane_threads = group_lines * chunks;
 constexpr int blocks_at_once = 2;  // of a multiprocessor
@@ -124,7 +124,7 @@ template <int M>
 __device__ void write_plane(const int (&w)[chunk], std::int8_t* to) {
   constexpr int p = num::moduli.at[M];
   constexpr int reciprocal = static_cast<int>(((std::uint64_t{1} << 32) + p - 1) / p);
-  alignas(chunk) unsigned out[chunk / 4];
+  alignas(16) unsigned out[chunk / 4];
 #pragma unroll
   for (int j = 0; j < chunk / 4; ++j) {
     unsigned b[4];
@@ -135,8 +135,7 @@ __device__ void write_plane(const int (&w)[chunk], std::int8_t* to) {
     }
     out[j] = __byte_perm(__byte_perm(b[0], b[1], 0x0040), __byte_perm(b[2], b[3], 0x0040), 0x5410) ^ 0x80808080u;
   }
-  using words = std::conditional_t<chunk == 16, uint4, uint2>;
-  *reinterpret_cast<words*>(to) = *reinterpret_cast<const words*>(out);
+  *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(out);
 }
 // Of integers below 2^48: binary64 takes the remainder modulo three moduli at once, whose product M is below 2^24: t = rint(a / M) or its neighbour,
 // a - t M is exact.
@@ -187,10 +186,9 @@ __device__ __forceinline__ void convert(const work_of_operand& w, unsigned block
   const bool inside = line < w.piece.lines;
   const std::int64_t plane = w.piece.panels * o.k_panels * (residue_panel * residue_panel);
   const std::int64_t first_known = at.batch * s.rows + w.piece.first + at.line0;
-  constexpr int in_place = 16 / chunk;  // chunks of 16 bytes
   std::int8_t* const to = o.planes + at.batch * o.moduli * plane +
                           (line / residue_panel * o.k_panels * residue_panel + line % residue_panel) * residue_panel +
-                          (c / in_place ^ static_cast<int>(line & 7)) * 16 + c % in_place * chunk;
+                          (c ^ static_cast<int>(line & 7)) * chunk;
   // Where lines are not packed a thread reads terms of other lines than its own, the first one here, the others a distance apart.
   const int line_read = w.k_fast ? tid / residue_panel : tid % group_lines;
   const int term_read = w.k_fast ? tid % residue_panel : tid / group_lines;
