@@ -16,9 +16,10 @@
 // and (C) of certify.hpp wants u |v| more and e (1 - u): e = (1 + 2^-40) (385 n unit + R_a B + (A + R_a) R_b + 2^-50 |v|) has all that, and the six roundings
 // that e itself takes. f does not wrap: |S'| <= P (1/2 - 2^-20) and 384 n 2^-64 < 2^-20.
 //
-// For many lines at once, of norms 2^s A <= X, 2^s R <= X_r, and Y, Y_r of b's: |f unit - a b| <= E unit with E = 384 n + (X_r Y + (X + X_r) Y_r) 2^64 / P, so
+// In units, with X >= 2^s A, X_r >= 2^s R, and Y, Y_r of b's: |f unit - a b| <= E unit with E = 384 n + (X_r Y + (X + X_r) Y_r) 2^64 / P, so
 // with d = fl(f), W = (1 + 2^-20)(385 n + 2^13 + (X_r Y + (X + X_r) Y_r) / (P 2^-64)) the ends fl(fl(d - W) fl(unit)), fl(fl(d + W) fl(unit)) enclose a b: five roundings of
-// 2^-53, that of P among them, move an end by at most (2^63 + W) 2^-50.6 unit, less than (2^13 + 2^-20 W) unit.
+// 2^-53, that of P among them, move an end by at most (2^63 + W) 2^-50.6 unit, and those of W, five on the longest path, W by less than 2^-50 W: less than
+// (2^13 + 2^-20 W) unit. What is the row's in W is computed once (fraction_width). Residuals of lines differ: normally distributed numbers lose only where they are small.
 //
 // Ties and zeros: with no residuals S = a b is a multiple of g = 2^(lsb_a + lsb_b); where e < g / 4 and |v| < 2^51 g it is the multiple next to v.
 //
@@ -134,11 +135,17 @@ REPDL_HD double bound_of_fraction(double v, double unit, const residue_line& a, 
 }
 
 // W of the comment above.
-REPDL_HD double width_of_fractions(double x, double x_residual, double y, double y_residual, double unit_of_system,
-                                   int count) {
-  const double lost = x_residual * y + (x + x_residual) * y_residual;
-  return (385.0 * count + 0x1p13 + lost / unit_of_system) * (1 + 0x1p-20);
-}
+struct fraction_width {
+  double least, residual, both;  // X_r, X + X_r
+
+  REPDL_HD fraction_width(double x, double x_residual, double unit_of_system, int count) {
+    const double per_unit = (1 + 0x1p-20) / unit_of_system;
+    least = (385.0 * count + 0x1p13) * (1 + 0x1p-20);
+    residual = x_residual * per_unit;
+    both = (x + x_residual) * per_unit;
+  }
+  REPDL_HD double with(double y, double y_residual) const { return fma(residual, y, fma(both, y_residual, least)); }
+};
 
 // a b from f, with e of (C); e = 0: exactly. Where a norm is not finite, e is not.
 REPDL_HD bounded_value<double> value_of_fraction(std::int64_t f, const residue_line& a, const residue_line& b,

@@ -435,7 +435,7 @@ TEST_CASE(
             CAPTURE(m);
             CAPTURE(n);
             CAPTURE(k);
-            CHECK(c.moduli >= 10);
+            CHECK(c.moduli >= 11);
             CHECK(c.moduli <= num::most_moduli);
             CHECK(c.k_panels * residue_panel >= k);
             CHECK(c.k_panels * residue_panel - k < residue_panel);
@@ -495,6 +495,9 @@ TEST_CASE("cuts of products by residues: large products on compute capability 9.
   CHECK(!goes(8192, 255, 8192, device_of(132)));
   CHECK(!goes(1024, 1024, 2047, device_of(132)));
   CHECK(!goes(1024, 1024, greatest_residue_k + 1, device_of(132)));
+  CHECK(goes(std::int64_t{1} << 31, 1024, 1024, device_of(132)));
+  CHECK(!goes((std::int64_t{1} << 31) + 1, 1024, 1024, device_of(132)));
+  CHECK(!goes(1024, (std::int64_t{1} << 31) + 1, 1024, device_of(132)));
   CHECK(!goes(2048, 2048, 2048, device_of(132, 80)));
   CHECK(!goes(2048, 2048, 2048, device_of(132, 100)));
   for (const dtype narrow : {dtype::f16, dtype::bf16}) {

@@ -174,10 +174,10 @@ TEST_CASE("residues: values are within their bounds, and exact where they say so
           } else {  // (C) of certify.hpp
             wrong += rational(v.error) * (1 - u) < abs(rational(v.value) - sum) + u * abs(rational(v.value));
           }
-          // Ends for many lines at once, of which these have the greatest norms.
+          // Ends in units.
           const double x_scale = std::ldexp(1.0, a.known.shift), y_scale = std::ldexp(1.0, b.known.shift);
-          const double width = width_of_fractions(a.known.norm * x_scale, a.known.residual * x_scale,
-                                                  b.known.norm * y_scale, b.known.residual * y_scale, s.unit, count);
+          const fraction_width of_row(a.known.norm * x_scale, a.known.residual * x_scale, s.unit, count);
+          const double width = of_row.with(b.known.norm * y_scale, b.known.residual * y_scale);
           const double unit = std::ldexp(s.unit, -a.known.shift - b.known.shift);
           wrong += rational((static_cast<double>(f) - width) * unit) > sum;
           wrong += rational((static_cast<double>(f) + width) * unit) < sum;

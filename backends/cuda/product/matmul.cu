@@ -65,16 +65,17 @@ class product_work final : public planned {
 
   void plan_residues(const plan::product_plan& p) {
     cut_ = cut_residues(p, j.device);
-    // Of sums of K products of normally distributed numbers about r 2^(bits + .5) sqrt(K) are left open, r the mean of residual / norm.
-    const double open_of_ratio = std::ldexp(1.5, p_.type == dtype::f32   ? 24
-                                                 : p_.type == dtype::f16 ? 11
-                                                                         : 8) *
+    // Of sums of K products of normally distributed numbers, or of their cubes, about 9 r 2^bits sqrt(K) are left open, r the sum of both operands' means of
+    // residual / norm: within a third, where a hundredth is. They are those near 0; where terms do not cancel there are fewer.
+    const double open_of_ratio = std::ldexp(9, p_.type == dtype::f32   ? 24
+                                               : p_.type == dtype::f16 ? 11
+                                                                       : 8) *
                                  std::sqrt(static_cast<double>(p_.k));
     for (const bool second : {false, true}) {
       const auto lines = static_cast<double>(piece_of(second) * source(second).batches);
       (second ? p_.choice.scale_b : p_.choice.scale_a) = open_of_ratio / lines;
     }
-    // Matters of speed: where a 64th of the outputs is left to the repair, that takes about as long as the product; few of them are listed, in 32 MiB at most.
+    // Matters of speed: where a 64th of the outputs is left to the repair, residues take about as long as binary64; few of them are listed, in 32 MiB at most.
     constexpr double most_open = 0x1p-6;
     const double outputs = static_cast<double>(p_.m) * static_cast<double>(p_.n) * static_cast<double>(p_.batches);
     p_.choice.most_open = j.device.choice.engine == product_engine::residues ? num::infinity : most_open;

@@ -82,6 +82,10 @@ struct residue_choice {
 #endif
 };
 
+struct listed_output {
+  std::uint32_t row, col;  // rows of all batches
+};
+
 struct product {
   operand_source source_a;
   operand_source source_b;
@@ -89,8 +93,8 @@ struct product {
   // Of a product by residues. Where an operand's terms are not side by side, the repair has a copy in which they are.
   residue_lines lines_a, lines_b;
   operand_source near_a, near_b;
-  bool near_packed;    // their lines begin at multiples of 16 bytes
-  std::int64_t* list;  // of outputs that are left, [batch][row][column], if they are few (choice)
+  bool near_packed;     // their lines begin at multiples of 16 bytes
+  listed_output* list;  // what is left, if it is little (choice)
   std::int64_t m, n, k, batches;
   dtype type;      // of the output and the bias
   bool is_scaled;  // alpha a b + beta bias

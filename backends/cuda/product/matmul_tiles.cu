@@ -243,30 +243,6 @@ struct place_of_pair {
   __device__ int col(int n) const { return col0 + n / 2 % T::n_tiles * 8; }
 };
 
-// A sum of products of two numbers of 24 bits, from a start g: s - g + rest, in four operations each. m is the magnitude as it was computed, at least
-// M (1 - 2^-20), M the sum of the terms' magnitudes; 2^E <= m < 2^(E + 1), q = 2^(E + 3) <= 8 m, g = 1.5 q. s stays within [q, 2 q], q / 2 = 2^(E + 2) to either
-// side of g: partial sums are below 2^(E + 1) (1 + 2^-19), roundings together below K 2^-53 q, K <= 2^26. There all numbers are multiples of v = 2^-52 q, so
-// h = fl(s + a b) - s is exact, and so is a b - h: it is at most v / 2, and of a b's 48 bits those that lie below v, or a b itself where that is at most v / 2.
-// `rest`, K additions of numbers of at most v / 2 = u q, is off by K u K u q <= 8 K^2 u^2 m: less than what compensated_bound has for a height of 2 K. Its
-// errors, in the sense of lattice_holds_dd, are 8 K: their magnitudes are together at most K u q <= 8 K u m.
-// What is not finite makes s so. Where m is not, there is such a term.
-struct sum_from_start {
-  double at, rest = 0;
-
-  sum_from_start() = default;
-  static __device__ double start(double magnitude) {
-    return num::is_finite(magnitude) && magnitude > 0 ? 1.5 * num::power_of_two(exponent_of(magnitude) + 3) : 1.5;
-  }
-  static __device__ int exponent_of(double x) { return static_cast<int>(num::bits_of(x) >> 52 & 0x7ff) - 1023; }
-  __device__ explicit sum_from_start(double magnitude) : at(start(magnitude)) {}
-  __device__ void add_product(double a, double b) {
-    const double next = __fma_rn(a, b, at);
-    rest += __fma_rn(a, b, at - next);
-    at = next;
-  }
-  __device__ dot_sum finish(double magnitude) const { return {{at - start(magnitude), rest}}; }
-};
-
 // The double-double tier for a tile: of each thread Down x Across squares, of two rows and two columns each (pairs 2 n and 2 n + 1). They are square n, those T::n_tiles
 // further (16 rows below), and T::n_tiles / 2 further (16 columns to the right). Returns how many outputs that were marked it decided; they are not marked any more. By all threads of a block, as it
 // synchronises them.
@@ -350,7 +326,7 @@ __device__ int add_up_densely(const product& p, const tiling& how, tile_memory<T
     if (n != last || row >= p.m || col >= p.n) return;
     const double magnitude = magnitude_of(r, c);
     const num::decided_value<Format> result = sum[d][i][j][side].finish(magnitude).template finish<Format, Scaled>(
-        p, magnitude, shared.lsb[r] + shared.lsb[T::rows + c], 2 * (p.k + 1), 8 * (p.k + 64), bias_of(p, at, row, col));
+        p, magnitude, shared.lsb[r] + shared.lsb[T::rows + c], bias_of(p, at, row, col));
     if (!result.decided) return;
     const int output = r * T::cols + c;
     const unsigned mark = 1u << output % 32;

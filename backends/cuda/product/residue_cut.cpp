@@ -12,8 +12,9 @@ constexpr std::int64_t planes_bytes = std::int64_t{1} << 30;
 
 constexpr std::int64_t copy_bytes = std::int64_t{1} << 28;  // of an operand, at most
 
-// So that one output in a thousand or fewer is left to the repair, of normally distributed numbers: a sum of many terms is small beside the
-// product of norms, and wants more bits; a modulus has 8 of them. (Of products of integers in shorter formats little is rounded away.)
+// So that one output in 500 or fewer is left to the repair, of normally distributed numbers: a sum of many terms is small beside the
+// product of norms, and wants more bits; a modulus has 8 of them. It takes as long as the repair of one output in 500 (of 8192 terms) to 2500 (of 768), and
+// where tails are heavy it is what keeps a product with residues. (Of products of integers in shorter formats little is rounded away.)
 int moduli_for(std::int64_t k, dtype out) {
   switch (out) {
     case dtype::bf16:
@@ -21,7 +22,7 @@ int moduli_for(std::int64_t k, dtype out) {
     case dtype::f16:
       return k <= 1024 ? 7 : k <= 16384 ? 8 : 9;
     default:
-      return k <= 1024 ? 10 : k <= 4096 ? 11 : 12;
+      return k <= 4096 ? 11 : 12;
   }
 }
 
@@ -32,6 +33,8 @@ std::int64_t panels_of(std::int64_t lines) { return round_up(ceil_div(lines, res
 bool goes_by_residues(const plan::product_plan& p, const properties& device) {
   if (device.capability != 90 || p.out.type == dtype::f64 || p.accumulate != plan::accumulate_kind::exact) return false;
   if (p.term.count < 1 || p.term.count > greatest_residue_k || device.choice.wide) return false;
+  constexpr plan::checked_size most_lines = std::int64_t{1} << 31;  // a list of outputs has 32 bits for each
+  if (plan::checked_size::product(p.row.count, p.batch.count) > most_lines || p.column.count > most_lines) return false;
   if (device.choice.engine == product_engine::residues) return true;
   if (device.choice.engine != product_engine::any) return false;
   // What every output costs beside its terms, and launches, ask for long sums and many of them.

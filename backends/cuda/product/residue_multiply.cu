@@ -20,16 +20,12 @@ constexpr int lane_outputs = 64;  // of a thread
 
 // What the test needs of a warpgroup's lines, in shared memory.
 struct known_line {
-  double unit;     // 2^-shift
-  float residual;  // times 2^shift; at least that
-};
-struct known_row : known_line {
-  float norm;  // likewise
+  double unit;            // 2^-shift
+  double norm, residual;  // times 2^shift
 };
 struct known_lines {
-  known_row rows[residue_panel / 2];
+  known_line rows[residue_panel / 2];
   known_line columns[residue_panel];
-  unsigned most[2][4];  // of the columns of each warp: the greatest norm, and residual, as bits of binary32
 };
 
 struct shared_layout {
@@ -137,20 +133,24 @@ struct tile_place {
   }
 };
 
-// What the test needs of a line: scaled, in binary32. A norm that is no number is infinite.
-struct line_in_units {
-  known_row known;
+// A norm is 1 at least, for what is not finite: there 2^200 stands for both, so that every width with it is beyond all fractions, and is a number.
+__device__ known_line known_of(const residue_lines& lines, std::int64_t line) {
+  const double norm = lines.norm(line);
+  const double residual = lines.residual(line);
+  const int shift = num::residue_shift(lines.limit, norm);
+  const double unit = num::power_of_two(-shift);
+  if (!(norm < num::infinity && residual < num::infinity)) return {unit, 0x1p200, 0x1p200};
+  const double scale = num::power_of_two(shift);
+  return {unit, fmax(norm * scale, 1.0), residual * scale};
+}
 
-  __device__ line_in_units(const residue_lines& lines, std::int64_t line) {
-    const double norm = lines.norm(line);
-    const double residual = lines.residual(line);
-    const int shift = num::residue_shift(lines.limit, norm);
-    const double scale = num::power_of_two(shift);
-    known.unit = num::power_of_two(-shift);
-    known.norm = norm < num::infinity ? __double2float_ru(norm * scale) : __builtin_huge_valf();
-    known.residual = residual < num::infinity ? __double2float_ru(residual * scale) : __builtin_huge_valf();
-  }
-};
+// A fraction as a number, rounded once: both halves are exact. (The instruction for it takes four times as long as an addition.)
+__device__ double number_of(std::uint64_t fraction) {
+  const double low = __hiloint2double(0x43300000, static_cast<int>(static_cast<unsigned>(fraction)));
+  const double high =
+      __hiloint2double(0x45300000, static_cast<int>(static_cast<unsigned>(fraction >> 32) ^ 0x80000000u));
+  return (high - (0x1p84 + 0x1p63 + 0x1p52)) + low;
+}
 
 // Outputs: most are decided by a short test, without branches; what that leaves, and whatever has a bias or factors, goes the long way.
 template <class T>
@@ -160,7 +160,8 @@ struct finisher {
   const std::int64_t line_a, line_b;  // of the piece's first row and column, among all lines
   T* const out;                       // likewise
   const bool is_plain;
-  const bool in_pairs;  // a row's outputs can be written two at a time
+  const bool
+      in_pairs;  // a row's outputs can be written two at a time, whether decided or not: there is no bias, which might lie there
 
   __device__ finisher(const residue_product& r, std::int64_t b)
       : g(r),
@@ -169,29 +170,30 @@ struct finisher {
         line_b((r.b.source.batches == 1 ? 0 : b) * r.b.source.rows + r.columns.first),
         out(batch_pointers<T>(r.p, b).out + r.rows.first * r.p.out_row + r.columns.first * r.p.out_col),
         is_plain(!r.p.is_scaled && r.p.bias == nullptr && r.p.first_tier <= tier::binary64),
-        in_pairs(r.p.out_col == 1 && r.p.out_row % 2 == 0 &&
+        in_pairs(is_plain && r.p.out_col == 1 && r.p.out_row % 2 == 0 &&
                  reinterpret_cast<std::uintptr_t>(out) % (2 * sizeof(T)) == 0) {}
 
-  // Outputs (row, col), (row, col + 1), (row + 8, col), (row + 8, col + 1), and the four that are 8 columns further: those in `inside`. `width`: of the two rows,
-  // width_of_fractions, infinite where nothing is decided; `unit`: of rows, times that of the system. Both ends round to the same bits: returns the outputs of
-  // which they do not, for finish_slowly.
+  // Outputs (row, col), (row, col + 1), (row + 8, col), (row + 8, col + 1), and the four that are 8 columns further: those in `inside`. `width`, `unit`: of the
+  // two rows, the unit times that of the system. Both ends round to the same bits: returns the outputs of which they do not, for finish_slowly.
   [[nodiscard]] __device__ unsigned finish(std::int64_t row, std::int64_t col, const std::uint64_t (&fraction)[8],
-                                           unsigned inside, const double (&width)[2], const double (&unit)[2],
-                                           const known_line* columns) {
+                                           unsigned inside, const num::fraction_width (&width)[2],
+                                           const double (&unit)[2], const known_line* columns) {
     T low[8];
     unsigned done = 0;
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const int r = i / 2 % 2;
-      const double d = static_cast<double>(static_cast<std::int64_t>(fraction[i]));
-      const double u = unit[r] * columns[i / 4 * 8 + i % 2].unit;
-      low[i] = num::rounded<T>((d - width[r]) * u);
-      const T high = num::rounded<T>((d + width[r]) * u);
+      const known_line& column = columns[i / 4 * 8 + i % 2];
+      const double d = number_of(fraction[i]);
+      const double w = width[r].with(column.norm, column.residual);
+      const double u = unit[r] * column.unit;
+      low[i] = num::rounded<T>((d - w) * u);
+      const T high = num::rounded<T>((d + w) * u);
       done |= num::to_bits(low[i]) == num::to_bits(high) ? 1u << i : 0u;
     }
     done &= inside;
     T* const at = out + row * g.p.out_row + col * g.p.out_col;
-    if (in_pairs && done == 0xff) {
+    if (in_pairs && inside == 0xff) {
 #pragma unroll
       for (int i = 0; i < 8; i += 2) {
         alignas(2 * sizeof(T)) const T pair[2] = {low[i], low[i + 1]};
@@ -206,11 +208,11 @@ struct finisher {
     }
     return inside & ~done;
   }
-  // With what is known of these very lines. False: undecided.
+  // With factors, a bias, or where lines are exact. False: undecided.
   [[nodiscard]] __device__ bool finish_slowly(std::int64_t row, std::int64_t col, std::uint64_t fraction,
                                               const known_line& a, const known_line& b) {
     const product& p = g.p;
-    if (is_plain && a.residual > 0 && b.residual > 0) return false;  // hardly anything more is known
+    if (is_plain && a.residual > 0 && b.residual > 0) return false;  // nothing more is known
     if (p.first_tier > tier::binary64) return false;
     const auto sum = num::value_of_fraction(static_cast<std::int64_t>(fraction), g.a.lines[line_a + row],
                                             g.b.lines[line_b + col], g.system.unit, g.system.count);
@@ -257,7 +259,7 @@ struct finisher {
       place_of(__ffsll(static_cast<long long>(left)) - 1, row, col);
       row += batch * p.m + g.rows.first;
       col += g.columns.first;
-      if (place < p.choice.few) p.list[place] = row * p.n + col;
+      if (place < p.choice.few) p.list[place] = {static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(col)};
     }
   }
 };
@@ -377,31 +379,22 @@ __device__ void multiply_tiles(const residue_product& g) {
                          (static_cast<std::uint64_t>(static_cast<unsigned>(rest) * w.high) << 32);
         }
       }
-      // What is known of the tile's lines, where the warpgroup is done with those of the tile before.
+      // What is known of the tile's lines, once the warpgroup is done with those of the tile before.
       const tile_place t = tile_of(unit);
       const auto meet_warpgroup = [&] { asm volatile("bar.sync %0, 128;" ::"r"(1 + group) : "memory"); };
       known_lines& known = shared.lines[group];
       const std::int64_t rows_left = g.rows.lines - (std::int64_t{t.row} * residue_panel + group * 64);
       const std::int64_t columns_left = g.columns.lines - std::int64_t{t.col} * residue_panel;
       meet_warpgroup();
-      {
-        float norm = 0;
-        float residual = 0;
-        if (in_group < columns_left) {
-          const std::int64_t line = (g.b.source.batches == 1 ? 0 : t.batch) * g.b.source.rows + g.columns.first +
-                                    std::int64_t{t.col} * residue_panel + in_group;
-          const line_in_units x(g.b.lines, line);
-          known.columns[in_group] = x.known;
-          norm = x.known.norm;
-          residual = x.known.residual;
-        }
-        known.most[0][in_group / 32] = __reduce_max_sync(full_warp, num::bits_of(norm));
-        known.most[1][in_group / 32] = __reduce_max_sync(full_warp, num::bits_of(residual));
-        if (in_group < 64 && in_group < rows_left) {
-          const std::int64_t line = (g.a.source.batches == 1 ? 0 : t.batch) * g.a.source.rows + g.rows.first +
-                                    std::int64_t{t.row} * residue_panel + group * 64 + in_group;
-          known.rows[in_group] = line_in_units(g.a.lines, line).known;
-        }
+      if (in_group < columns_left) {
+        const std::int64_t line = (g.b.source.batches == 1 ? 0 : t.batch) * g.b.source.rows + g.columns.first +
+                                  std::int64_t{t.col} * residue_panel + in_group;
+        known.columns[in_group] = known_of(g.b.lines, line);
+      }
+      if (in_group < 64 && in_group < rows_left) {
+        const std::int64_t line = (g.a.source.batches == 1 ? 0 : t.batch) * g.a.source.rows + g.rows.first +
+                                  std::int64_t{t.row} * residue_panel + group * 64 + in_group;
+        known.rows[in_group] = known_of(g.a.lines, line);
       }
       meet_warpgroup();
       const int row_in_group = in_group / 32 * 16 + in_group % 32 / 4;
@@ -410,22 +403,15 @@ __device__ void multiply_tiles(const residue_product& g) {
       const std::int64_t col0 = std::int64_t{t.col} * residue_panel + col_in_tile;
       finisher<T> f(g, t.batch);
       const known_line* const columns = known.columns + col_in_tile;
-      double width[2];
-      double unit_of[2];
-      {
-        unsigned most[2] = {0, 0};
-#pragma unroll
-        for (int i = 0; i < 4; ++i) most[0] = max(most[0], known.most[0][i]), most[1] = max(most[1], known.most[1][i]);
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          const known_row& x = known.rows[row_in_group + 8 * r];
-          const double w = num::width_of_fractions(static_cast<double>(x.norm), static_cast<double>(x.residual),
-                                                   static_cast<double>(num::float_of(most[0])),
-                                                   static_cast<double>(num::float_of(most[1])), g.system.unit, count);
-          width[r] = f.is_plain && w < num::infinity ? w : num::infinity;
-          unit_of[r] = x.unit * g.system.unit;
-        }
-      }
+      const auto width_of = [&](int r) {
+        const known_line& x = known.rows[row_in_group + 8 * r];
+        num::fraction_width w(x.norm, x.residual, g.system.unit, count);
+        if (!f.is_plain) w.least = num::infinity;
+        return w;
+      };
+      const num::fraction_width width[2] = {width_of(0), width_of(1)};
+      const double unit_of[2] = {known.rows[row_in_group].unit * g.system.unit,
+                                 known.rows[row_in_group + 8].unit * g.system.unit};
       std::uint64_t left = 0;  // outputs, whose fractions are kept in memory
       std::uint64_t kept[lane_outputs];
       const auto finish_eight = [&](int first, const std::uint64_t(&eight)[8]) {

@@ -24,8 +24,8 @@ struct residue_operand {
   bool packed;  // rows are side by side and aligned: 16 bytes at a time
   std::int64_t k_panels;
   int moduli;
-  std::int8_t*
-      planes;  // [batch][modulus][row panel][k panel][128][128], 16 bytes of a row at 16 (place ^ row % 8) of its 128
+  // [batch][modulus][row panel][k panel][128][128], 16 bytes of a row at 16 (place ^ row % 8) of its 128; a panel's terms in an order that both operands have
+  std::int8_t* planes;
   void* copy;  // [batch][row][k_panels * 128], in the source's format; null: none is made
   residue_lines lines;
   double* ratio;  // the sum of about residual / norm over the lines of the first piece
