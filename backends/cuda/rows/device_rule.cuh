@@ -58,7 +58,7 @@ REPDL_HD bool has_midpoints_in_place(unsigned upper) {
 // have a last bit of 0 there, so it is none, and on v's side of all of them.
 template <class T>
 REPDL_HD float value_of([[maybe_unused]] double v) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) || defined(REPDL_EMULATED)
   if constexpr (!std::is_same_v<T, float>) return float_of(bits_of(__double2float_rz(v)) | 1u);
 #endif
   return static_cast<float>(v);
