@@ -21,7 +21,7 @@ OPERATIONS = """addmm addmv addbmm addr baddbmm addcmul addcdiv lerp matmul mv d
     nn.functional.binary_cross_entropy_with_logits nn.functional.mse_loss nn.functional.smooth_l1_loss nn.functional.huber_loss
     nn.functional.kl_div nn.functional.scaled_dot_product_attention softmax log_softmax logsumexp nn.functional.conv2d
     nn.functional.embedding nn.functional.prelu nn.functional.logsigmoid nn.functional.gelu nn.functional.max_pool2d index_add
-    scatter_add index_put cumsum nn.functional.dropout std var_mean""".split()
+    scatter_add index_put cumsum nn.functional.dropout std var_mean linspace""".split()
 
 
 def same(a, b):

@@ -695,14 +695,14 @@ class door {
         put_batched(op, numbers, draws ? batching::drawn : batching::each, {});
       }
     }
-    if (r.what == action::pass) return;
+    const auto found = batched_by_aten_.find(name_of(op.operator_name()).substr(6));
+    if (r.what == action::pass && found == batched_by_aten_.end()) return;
     if (op.hasKernelForDispatchKey(front)) {
       put(op, front,
           torch::CppFunction::makeFromBoxedFunctor(
               std::make_unique<unchanged>(aten_kernel(op, front), fallback_of(front))));
     }
     if (r.what == action::pin && calls) return put_replaced(op, s, r, rule);
-    const auto found = batched_by_aten_.find(name_of(op.operator_name()).substr(6));
     if (found == batched_by_aten_.end()) {
       put_batched(op, rule, r.what == action::map ? batching::together : batching::each, {});
     } else if (!found->second.empty()) {
