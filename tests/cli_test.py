@@ -299,6 +299,13 @@ class Elementwise(Case):
                        (t, (n,), [rounded(value(a, t) / value(b, t), t, zero=(a ^ b) & s) for a, b in zip(x, y)]))
             self.check("fma", [(v, [n], t) for v in (x, y, z)],
                        (t, (n,), [rounded(value(a, t) * value(b, t) + value(c, t), t) for a, b, c in zip(x, y, z)]))
+            w = [r.randrange(1, infinity(t)) for _ in range(n)]
+            z = [rounded(value(a, t) * value(b, t) / value(d, t) * r.choice((-1, 1)), t) for a, b, d in zip(x, y, w)]  # sums that cancel
+            z = [c if c & ~s < infinity(t) else 1 for c in z]
+            for op, sign in (("sum_of_products", 1), ("difference_of_products", -1)):
+                self.check(op, [(v, [n], t) for v in (x, y, z, w)],
+                           (t, (n,), [rounded(value(a, t) * value(b, t) + sign * value(c, t) * value(d, t), t)
+                                      for a, b, c, d in zip(x, y, z, w)]))
             if t != "f64":
                 g = self.patterns(t, 36)
                 a = g[7:] + g[:7]
