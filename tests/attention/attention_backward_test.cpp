@@ -25,7 +25,7 @@ using tests::setting;
 
 namespace {
 
-constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32};
+constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
 constexpr double infinity = std::numeric_limits<double>::infinity(),
                  not_a_number = std::numeric_limits<double>::quiet_NaN();
 
@@ -41,7 +41,7 @@ struct problem {
     results.back() = v.back();
     queries.pop_back();
     std::vector<shape_list> all = {results, q, shapes[1], v, results, queries};
-    std::vector<dtype> types = {t, t, t, t, t, dtype::f32};
+    std::vector<dtype> types = {t, t, t, t, t, t == dtype::f64 ? t : dtype::f32};
     if (shapes.size() > 3) types.push_back(has_float_mask ? t : dtype::boolean);
     if (shapes.size() > 4) types.push_back(dtype::f32);
     all.insert(all.end(), shapes.begin() + 3, shapes.end());
@@ -119,7 +119,7 @@ TEST_CASE("attention_backward: every class, format, tier, number of threads and 
     const problem& p = problems()[static_cast<std::size_t>(i)];
     for (int k = 0; k < std::ssize(reference::element_classes); ++k) {
       const sample_class kind = reference::element_classes[static_cast<std::size_t>(k)];
-      const dtype t = formats[(k + i) % 3];  // every class in every format, problem after problem
+      const dtype t = formats[(k + i) % 4];  // every class in every format, problem after problem
       CAPTURE(std::string(name_of(kind)));
       CAPTURE(std::string(name_of(t)));
       CAPTURE(i);
