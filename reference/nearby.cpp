@@ -134,6 +134,8 @@ const row rows[] = {
     {"addcdiv", 3, [](const ball* x, const double* o) { return x[0] + ball{o[0]} * x[1] / x[2]; }},
     {"lerp", 3, [](const ball* x, const double*) { return x[0] + x[2] * (x[1] - x[0]); }},
     {"lerp_scalar", 2, [](const ball* x, const double* o) { return x[0] + ball{o[0]} * (x[1] - x[0]); }},
+    {"sum_of_products", 4, [](const ball* x, const double*) { return x[0] * x[1] + x[2] * x[3]; }},
+    {"difference_of_products", 4, [](const ball* x, const double*) { return x[0] * x[1] - x[2] * x[3]; }},
     {"hypot", 2, [](const ball* x, const double*) { return sqrt(x[0] * x[0] + x[1] * x[1]); }},
     {"xlogy", 2, [](const ball* x, const double*) { return x[0] * log(x[1]); }},
     {"logaddexp", 2, [](const ball* x, const double*) { return log_sum(x[0], x[1]); }},
@@ -267,7 +269,7 @@ std::uint64_t rounded(dtype t, real v) {
 
 template <std::size_t I>
 bool nearby(dtype t, const std::uint64_t* in, const double* options, std::uint64_t* out) {
-  ball x[3];
+  ball x[4];
   for (int i = 0; i < rows[I].arity; ++i) {
     const double v = std::bit_cast<double>(convert(t, dtype::f64, in[i]));
     if (!std::isfinite(v) || v == 0) return false;
