@@ -311,6 +311,14 @@ struct query_exact {
       }
       if (is_unknown) ends = found;
     }
+    if constexpr (is_binary64<T>) {
+      // Around 0 there are more numbers of binary64 than few balls tell apart: whether it is 0 the groups say.
+      const bool may_vanish = asks && !ends.known;
+      if (any(may_vanish)) {
+        const int sign = sign_between(e, {from_bits<T>(sign_mask<T>), T{}, true}, bits, may_vanish);
+        if (may_vanish && sign == 0) ends = {T{}, T{}, true};
+      }
+    }
     const bool is_one = to_bits(ends.low) == to_bits(ends.high);
     const bool is_between = asks && ends.known && !is_one;
     int sign = 0;
