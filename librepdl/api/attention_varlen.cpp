@@ -104,6 +104,7 @@ class sequences {
   std::vector<std::int64_t> queries_, keys_;
 };
 
+dtype lse_type(const const_tensor_view& q) { return q.type() == dtype::f64 ? dtype::f64 : dtype::f32; }
 sizes with_last(const sizes& shape, std::int64_t last) { return {shape[0], shape[1], last}; }
 
 }  // namespace
@@ -112,16 +113,16 @@ void attention_varlen(context& ctx, const_tensor_view q, const_tensor_view k, co
                       const_tensor_view q_offsets, const_tensor_view k_offsets, tensor_view out,
                       const attention_options& o, const_tensor_view slopes, tensor_view lse) {
   constexpr std::string_view op = "attention_varlen";
-  constexpr operand in_rows[] = {{"q", ops::NARROW}, {"k", ops::NARROW}, {"v", ops::NARROW},
+  constexpr operand in_rows[] = {{"q", ops::FLOATS}, {"k", ops::FLOATS}, {"v", ops::FLOATS},
                                  offset_rows[0],     offset_rows[1],     {"slopes", ops::F32, true}};
-  constexpr operand out_rows[] = {{"out", ops::NARROW}, {"lse", ops::F32, true}};
+  constexpr operand out_rows[] = {{"out", ops::FLOATS}, {"lse", ops::STATES, true}};
   const const_tensor_view in[] = {q, k, v, q_offsets, k_offsets, slopes};
   plan::check_inputs(op, in_rows, in);
   plan::check_format(op, "k", k, "q", q);
   plan::check_format(op, "v", v, "q", q);
   const sequences s(ctx, op, q, k, v, q_offsets, k_offsets, slopes);
   const tensor_spec specs[] = {{q.type(), with_last(q.shape(), v.shape()[2])},
-                               {dtype::f32, {q.shape()[1], q.shape()[0]}}};
+                               {lse_type(q), {q.shape()[1], q.shape()[0]}}};
   const tensor_view given[] = {out, lse};
   api::output_list all;
   const plan::outputs results = api::with_results(ctx, specs, given, all);
@@ -142,10 +143,10 @@ void attention_varlen_backward(context& ctx, const_tensor_view g, const_tensor_v
                                tensor_view grad_k, tensor_view grad_v, const attention_options& o,
                                const_tensor_view slopes) {
   constexpr std::string_view op = "attention_varlen_backward";
-  constexpr operand in_rows[] = {{"g", ops::NARROW}, {"q", ops::NARROW}, {"k", ops::NARROW},
-                                 {"v", ops::NARROW}, {"y", ops::NARROW}, {"lse", ops::F32},
+  constexpr operand in_rows[] = {{"g", ops::FLOATS}, {"q", ops::FLOATS}, {"k", ops::FLOATS},
+                                 {"v", ops::FLOATS}, {"y", ops::FLOATS}, {"lse", ops::STATES},
                                  offset_rows[0],     offset_rows[1],     {"slopes", ops::F32, true}};
-  constexpr operand out_rows[] = {{"grad_q", ops::NARROW}, {"grad_k", ops::NARROW}, {"grad_v", ops::NARROW}};
+  constexpr operand out_rows[] = {{"grad_q", ops::FLOATS}, {"grad_k", ops::FLOATS}, {"grad_v", ops::FLOATS}};
   const const_tensor_view in[] = {g, q, k, v, y, lse, q_offsets, k_offsets, slopes};
   plan::check_inputs(op, in_rows, in);
   for (const std::size_t i : {0, 2, 3, 4}) plan::check_format(op, in_rows[i].name, in[i], "q", q);

@@ -646,12 +646,12 @@ struct attention : operation<op_id::attention> {
       "(sum over j of e^(a_j) * v_j) / (sum of e^(a_j)), a_j = scale * q_i . k_j + slope * (j - i - off) + mask_ij; "
       "lse the logarithm of that sum";
   using attrs = attention_options;
-  static constexpr operand in[] = {{"q", NARROW},
-                                   {"k", NARROW, false, extent::own},
-                                   {"v", NARROW, false, extent::own},
-                                   {"mask", BOOL | NARROW, true, extent::own},
+  static constexpr operand in[] = {{"q", FLOATS},
+                                   {"k", FLOATS, false, extent::own},
+                                   {"v", FLOATS, false, extent::own},
+                                   {"mask", BOOL | FLOATS, true, extent::own},
                                    {"slopes", F32, true, extent::own}};
-  static constexpr operand out[] = {{"out", NARROW}, {"lse", F32, true}};
+  static constexpr operand out[] = {{"out", FLOATS}, {"lse", STATES, true}};
 };
 // Beside these g and y (.., H, Lq, E), lse (.., H, Lq).
 struct attention_backward : operation<op_id::attention_backward> {
@@ -659,15 +659,15 @@ struct attention_backward : operation<op_id::attention_backward> {
       "P_ij = e^(a_ij - lse_i), T_ij = g_i . v_j - g_i . y_i: grad_q_i = scale * sum over j of P_ij * T_ij * k_j, "
       "grad_k_j = scale * sum over i of P_ij * T_ij * q_i, grad_v_j = sum over i of P_ij * g_i";
   using attrs = attention_options;
-  static constexpr operand in[] = {{"g", NARROW},
-                                   of(domain::scores, {"q", NARROW, false, extent::own}),
-                                   of(domain::scores, {"k", NARROW, false, extent::own}),
-                                   {"v", NARROW, false, extent::own},
-                                   {"y", NARROW},
-                                   of(domain::scores, {"lse", F32, false, extent::own}),
-                                   of(domain::scores, {"mask", BOOL | NARROW, true, extent::own}),
+  static constexpr operand in[] = {{"g", FLOATS},
+                                   of(domain::scores, {"q", FLOATS, false, extent::own}),
+                                   of(domain::scores, {"k", FLOATS, false, extent::own}),
+                                   {"v", FLOATS, false, extent::own},
+                                   {"y", FLOATS},
+                                   of(domain::scores, {"lse", STATES, false, extent::own}),
+                                   of(domain::scores, {"mask", BOOL | FLOATS, true, extent::own}),
                                    of(domain::scores, {"slopes", F32, true, extent::own})};
-  static constexpr operand out[] = {{"grad_q", NARROW}, {"grad_k", NARROW}, {"grad_v", NARROW}};
+  static constexpr operand out[] = {{"grad_q", FLOATS}, {"grad_k", FLOATS}, {"grad_v", FLOATS}};
 };
 
 // Pooling whose plans are those of max_pool2d, avg_pool2d and their gradients.

@@ -94,6 +94,8 @@ sizes queries_shape(const operands& of) {
   return shape;
 }
 
+dtype lse_type(const operands& of) { return of.q.type() == dtype::f64 ? dtype::f64 : dtype::f32; }
+
 void check(const operands& of, const attention_options& a) {
   check_format(of.op, "k", of.k, "q", of.q);
   check_format(of.op, "v", of.v, "q", of.q);
@@ -179,7 +181,7 @@ specs infer_attention(std::span<const ops::operand> out, inputs in, const attent
   check(of, a);
   specs all;
   all.push_back({of.q.type(), results_shape(of)});
-  if (out.size() > 1) all.push_back({dtype::f32, queries_shape(of)});
+  if (out.size() > 1) all.push_back({lse_type(of), queries_shape(of)});
   return all;
 }
 attention_plan make_attention(inputs in, outputs out, const attention_options& a) {
@@ -188,7 +190,7 @@ attention_plan make_attention(inputs in, outputs out, const attention_options& a
   p.out = out[0].data();
   p.out_at = place(out[0].strides(), rank, 2);
   if (out.size() > 1 && out[1]) {
-    p.lse = static_cast<float*>(out[1].data());
+    p.lse = out[1].data();
     p.lse_at = place(out[1].strides(), rank, 1);
   }
   return p;
@@ -203,6 +205,11 @@ specs infer_attention_backward(inputs in, const attention_options& a) {
     if (!(in[i].shape() == results_shape(of)))
       wrong(of.op, name, "shape " + to_string(results_shape(of)) + ", that of attention's result", in[i]);
   }
+  if (in[5].type() != lse_type(of)) {
+    fail(error_site::operand_dtype, of.op, "lse",
+         std::string(name_of(lse_type(of))) + " beside q of " + std::string(name_of(of.q.type())),
+         name_of(in[5].type()));
+  }
   if (!(in[5].shape() == queries_shape(of)))
     wrong(of.op, "lse", "shape " + to_string(queries_shape(of)) + ", a number for each query", in[5]);
   specs all;
@@ -216,7 +223,7 @@ attention_plan make_attention_backward(inputs in, outputs out, const attention_o
   p.g_at = place(in[0].strides(), rank, 2);
   p.y = in[4].data();
   p.y_at = place(in[4].strides(), rank, 2);
-  p.given_lse = floats(in[5]);
+  p.given_lse = in[5].data();
   p.given_lse_at = place(in[5].strides(), rank, 1);
   p.grad_q = out[0].data();
   p.grad_k = out[1].data();

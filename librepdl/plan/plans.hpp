@@ -494,7 +494,7 @@ struct attention_plan {
   const void* mask;
   const float* slopes;
   void* out;
-  float* lse;
+  void* lse;  // of f32, or f64 where that is the type
   attention_place q_at, k_at, v_at, mask_at, out_at, lse_at;
   std::int64_t slope_step;
   double scale;
@@ -504,7 +504,7 @@ struct attention_plan {
   // Of the gradients: what is given of the results, and theirs.
   const void* g;
   const void* y;
-  const float* given_lse;
+  const void* given_lse;
   void* grad_q;
   void* grad_k;
   void* grad_v;

@@ -972,7 +972,7 @@ std::vector<group> attention_backward_calls(const subject& what) {
                       {{2, heads / 2, keys, size}, how, what.in},
                       {{2, heads / 2, keys, values}, how, what.in},
                       {of_results, how, what.in},
-                      {{2, heads, queries}, how, dtype::f32}},
+                      {{2, heads, queries}, how, what.in == dtype::f64 ? dtype::f64 : dtype::f32}},
                      how};
   };
   test_call masked = call(2, 3, 21, 7, 5, layout::spread);

@@ -67,7 +67,7 @@ def attention_varlen(q: A, k: A, v: A, q_offsets: Any, k_offsets: Any, *, slopes
     Sequence i has rows q_offsets[i] to q_offsets[i + 1] - 1 of q and of the result, and rows of k and v likewise. A call for each sequence:
     nothing is copied, and no memory is needed beside the operands and results.
 
-    q, k, v: f16 bf16 f32, (Lq, H, D), (Lk, G, D), (Lk, G, E), of all sequences; the result is (Lq, H, E)
+    q, k, v: f16 bf16 f32 f64, (Lq, H, D), (Lk, G, D), (Lk, G, E), of all sequences; the result is (Lq, H, E)
     q_offsets, k_offsets: i64 or i32, from 0, never descending, to Lq and Lk; the call waits for their values
     slopes, scale, causal, bottom_right, left, right: as of attention, of each sequence
     dropout, seed, stream: likewise; sequence i draws with stream + i
@@ -97,7 +97,7 @@ def attention_paged(q: Any, k_pages: Any, v_pages: Any, table: Any, lengths: Any
     bottom_right. Pages only name keys: those in use are copied, once, by indexing (memory for the keys and values of all sequences, without
     padding), and attention_varlen does the rest. The call waits for table and lengths.
 
-    q: f16 bf16 f32, (sequences, queries, H, D); with q_offsets (Lq, H, D), as of attention_varlen; the result is like q, with E for D
+    q: f16 bf16 f32 f64, (sequences, queries, H, D); with q_offsets (Lq, H, D), as of attention_varlen; the result is like q, with E for D
     k_pages, v_pages: (pages, size, G, D) and (pages, size, G, E)
     table: i64 or i32, (sequences, n), n size at least the greatest length; entries behind a sequence's last key are not looked at
     lengths: i64 or i32, (sequences)

@@ -4243,19 +4243,19 @@ def attention(q: A, k: A, v: A, *, mask: Any | None = None, slopes: Any | None =
 @overload
 def attention(q: A, k: A, v: A, *, mask: Any | None = None, slopes: Any | None = None, scale: float | None = None,
         causal: bool = False, bottom_right: bool = False, left: int = -1, right: int = -1, dropout: float = 0.0,
-        seed: int = 0, stream: int = 0, out: Sequence[Any] | None = None, lse: Literal[True]) -> tuple[A, Any]: ...
+        seed: int = 0, stream: int = 0, out: Sequence[A | None] | None = None, lse: Literal[True]) -> tuple[A, A]: ...
 
 def attention(q: A, k: A, v: A, *, mask: Any | None = None, slopes: Any | None = None, scale: float | None = None,
         causal: bool = False, bottom_right: bool = False, left: int = -1, right: int = -1, dropout: float = 0.0,
-        seed: int = 0, stream: int = 0, out: A | Sequence[Any] | None = None, lse: bool = False) -> Any:
+        seed: int = 0, stream: int = 0, out: A | Sequence[A | None] | None = None, lse: bool = False) -> Any:
     """(sum over j of e^(a_j) * v_j) / (sum of e^(a_j)), a_j = scale * q_i . k_j + slope * (j - i - off) + mask_ij; lse the logarithm of that sum, rounded once.
 
-    q: f16 bf16 f32
-    k: f16 bf16 f32
-    v: f16 bf16 f32
-    mask: f16 bf16 f32 bool, or None
+    q: f16 bf16 f32 f64
+    k: f16 bf16 f32 f64
+    v: f16 bf16 f32 f64
+    mask: f16 bf16 f32 f64 bool, or None
     slopes: f32, or None
-    out: f16 bf16 f32
+    out: f16 bf16 f32 f64
     scale: a factor of q . k: 0 or of magnitude in [2^-200, 2^200]; absent: 1 / sqrt(D), rounded once
     causal: keys j <= i + off alone
     bottom_right: off is Lk - Lq, not 0
@@ -4275,17 +4275,17 @@ def attention_backward(g: A, q: A, k: A, v: A, y: A, lse: Any, *, mask: Any | No
         dropout: float = 0.0, seed: int = 0, stream: int = 0, out: Sequence[Any] | None = None) -> tuple[A, A, A]:
     """P_ij = e^(a_ij - lse_i), T_ij = g_i . v_j - g_i . y_i: grad_q_i = scale * sum over j of P_ij * T_ij * k_j, grad_k_j = scale * sum over i of P_ij * T_ij * q_i, grad_v_j = sum over i of P_ij * g_i, rounded once.
 
-    g: f16 bf16 f32
-    q: f16 bf16 f32
-    k: f16 bf16 f32
-    v: f16 bf16 f32
-    y: f16 bf16 f32
-    lse: f32
-    mask: f16 bf16 f32 bool, or None
+    g: f16 bf16 f32 f64
+    q: f16 bf16 f32 f64
+    k: f16 bf16 f32 f64
+    v: f16 bf16 f32 f64
+    y: f16 bf16 f32 f64
+    lse: f32 f64
+    mask: f16 bf16 f32 f64 bool, or None
     slopes: f32, or None
-    grad_q: f16 bf16 f32
-    grad_k: f16 bf16 f32
-    grad_v: f16 bf16 f32
+    grad_q: f16 bf16 f32 f64
+    grad_k: f16 bf16 f32 f64
+    grad_v: f16 bf16 f32 f64
     scale: a factor of q . k: 0 or of magnitude in [2^-200, 2^200]; absent: 1 / sqrt(D), rounded once
     causal: keys j <= i + off alone
     bottom_right: off is Lk - Lq, not 0

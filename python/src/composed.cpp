@@ -100,7 +100,8 @@ nb::object attention_varlen(nb::tuple inputs, nb::handle out, nb::handle values,
   const const_tensor_view &q = c.in(0), &v = c.in(2);
   std::vector<std::pair<const char*, tensor_spec>> specs = {{"out", {q.type(), shape_of({{q, 0}, {q, 1}, {v, 2}})}}};
   const attention_options o = options_of(values);
-  if (c.flag("lse", lse)) specs.push_back({"lse", {dtype::f32, shape_of({{q, 1}, {q, 0}})}});
+  if (c.flag("lse", lse))
+    specs.push_back({"lse", {q.type() == dtype::f64 ? dtype::f64 : dtype::f32, shape_of({{q, 1}, {q, 0}})}});
   return c(out, specs, [&](context& ctx, const auto& results) {
     repdl::attention_varlen(ctx, q, c.in(1), v, c.in(3), c.in(4), results[0], o, c.in(5),
                             results.size() > 1 ? results[1] : tensor_view());

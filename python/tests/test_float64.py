@@ -12,7 +12,6 @@ from registry import ROWS
 # No float64 yet. A function that takes it is no longer here.
 WITHOUT = set("""
     erfinv erfcinv ndtri lgamma tgamma digamma i0 i0e i1 i1e conv2d conv2d_grad_input conv2d_grad_weight conv2d_grad_bias
-    attention attention_backward
 """.split())
 
 
@@ -20,8 +19,8 @@ def has(row, type):
     return any(type in operand["types"] for operand in row["inputs"] + row["outputs"])
 
 
-# Lists of arrays are updated in place: test_arrays.py. Images and places are below.
-WITH = [name for name, row in ROWS.items() if has(row, "f64") and row["family"] not in ("optimizer", "pooling", "upsample", "scatter")]
+# Lists of arrays are updated in place: test_arrays.py. Images and places are below, attention in test_attention_gradients.py.
+WITH = [name for name, row in ROWS.items() if has(row, "f64") and row["family"] not in ("optimizer", "pooling", "upsample", "scatter", "attention")]
 
 
 def test_functions_without_float64():

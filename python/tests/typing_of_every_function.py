@@ -394,8 +394,9 @@ r_cumprod: Any = librepdl.cumprod(x=x, axis=1, out=x)
 r_logcumsumexp: NDArray[np.float32] = librepdl.logcumsumexp(x=x, axis=1, out=x)
 r_ldexp: NDArray[np.float32] = librepdl.ldexp(x=x, n=x, out=x)
 r_frexp: tuple[NDArray[np.float32], Any] = librepdl.frexp(x=x, out=[x])
-r_attention_statistics: tuple[NDArray[np.float32], Any] = librepdl.attention(q=x, k=x, v=x, mask=x, slopes=x,
-    scale=0.5, causal=True, bottom_right=True, left=1, right=1, dropout=0.5, seed=1, stream=1, out=(x, x), lse=True)
+r_attention_statistics: tuple[NDArray[np.float32], NDArray[np.float32]] = librepdl.attention(q=x, k=x, v=x, mask=x,
+    slopes=x, scale=0.5, causal=True, bottom_right=True, left=1, right=1, dropout=0.5, seed=1, stream=1, out=(x, x),
+    lse=True)
 r_attention: NDArray[np.float32] = librepdl.attention(q=x, k=x, v=x, mask=x, slopes=x, scale=0.5, causal=True,
     bottom_right=True, left=1, right=1, dropout=0.5, seed=1, stream=1, out=x)
 r_attention_backward: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]] = librepdl.attention_backward(

@@ -7,7 +7,7 @@
 // the algebraic numbers): N / S = c for a rational c if and only if V_g = n_g c for every group. Then c = D, D = V_0 / n_0, and the
 // result is exact; else it is irrational. lse is rational for one present key alone: n_0 e^M + ... = e^r needs one term, of factor 1.
 // How near to a midpoint the others can be: with w_g = V_g - n_g D, N / S is D + R / S, R = sum of w_g e^(a_g - M), w_0 = 0. All that
-// has no lower bound is e^(a_g - M). If D is no midpoint and not 0, it is at least 2^-150 / n_0 away from them, and so are results
+// has no lower bound is e^(a_g - M). If D is no midpoint and not 0, it is at least 2^-150 / n_0 (of binary64 2^-1075 / n_0) away from them, and so are results
 // whose other groups are far below. If D is one, the sign of R says on which side of it a result lies, and where the first group with
 // w_g != 0 is far below, it is found from R / e^(a_g - M), that group's; else some thousand bits decide. lse with n_0 = 1 likewise:
 // it is M + ln(1 + rho), rho > 0, and M is what may be a midpoint, or 0.
@@ -54,8 +54,8 @@ class attention_row {
       const bool alone = groups_[0].count == 1;
       const rounded at = exact_result(m)(t);
       if (alone && groups_.size() == 1) return at;
-      // 0 < ln(1 + rho) < 2^60 e^-400 < 2^-500; the next midpoint is 2^-149 above M or more.
-      if (alone && (at.where.tie || m == 0) && far_below(1)) return beside_result(m + power_of_two(-151), m)(t);
+      // 0 < ln(1 + rho) < 2^60 e^-400 < 2^-500; the next midpoint is 2^-149 above M or more. Of binary64: 2^60 e^-1600, and 2^-1074.
+      if (alone && (at.where.tie || m == 0) && far_below(1, t)) return beside_result(m + least_step(t), m)(t);
       return decided_result([&](mpfr_prec_t p) {
         interval rho(p);
         for (std::size_t g = 1; g < groups_.size(); ++g) rho = rho + count(p, g) * weights(p, 0)[g];
@@ -112,9 +112,10 @@ class attention_row {
       std::size_t first = 1;
       while (first < rests.size() && rests[first] == 0) ++first;
       if (first == rests.size()) return at;
-      // |R / S| < 2^60 2^130 2^53 e^-400 < 2^-330; from D to the next midpoint, or from 0 to one, it is 2^-150 or more.
-      if ((at.where.tie || d == 0) && far_below(first)) {
-        const mpq_class step = power_of_two(-151);
+      // |R / S| < 2^60 2^130 2^53 e^-400 < 2^-330; from D to the next midpoint, or from 0 to one, it is 2^-150 or more. Of binary64:
+      // 2^60 2^1026 2^53 e^-1600 < 2^-1168, and 2^-1075.
+      if ((at.where.tie || d == 0) && far_below(first, t)) {
+        const mpq_class step = least_step(t);
         return beside_result(is_negative(rests, first) ? mpq_class(d - step) : mpq_class(d + step), d)(t);
       }
       return decided_result([&](mpfr_prec_t p) {
@@ -128,8 +129,12 @@ class attention_row {
     };
   }
 
-  /// a_i < M - 400.
-  bool far_below(std::size_t i) const { return groups_[0].score - groups_[i].score > 400; }
+  /// a_i < M - 400, or of binary64 M - 1600.
+  bool far_below(std::size_t i, dtype t) const {
+    return groups_[0].score - groups_[i].score > (t == dtype::f64 ? 1600 : 400);
+  }
+  /// Less than from one midpoint to the next.
+  static mpq_class least_step(dtype t) { return power_of_two(t == dtype::f64 ? -1076 : -151); }
 
   /// Of the sum of w_g e^a_g from g = first on, which is not 0: in multiples of e^a_first, so that w_first enters as it is.
   bool is_negative(const std::vector<mpz_class>& w, std::size_t first) const {
@@ -165,7 +170,7 @@ std::vector<array> attention(const std::vector<array>& in, const attributes& att
   shape_list out_shape = c.q.shape, lse_shape = c.q.shape;
   out_shape.back() = c.columns;
   lse_shape.pop_back();
-  array out(c.q.type, out_shape), lse(f32, lse_shape);
+  array out(c.q.type, out_shape), lse(c.lse_type(), lse_shape);
   outcomes at_out(index(out.count())), at_lse(index(lse.count()));
   const auto put = [](array& a, outcomes& at, std::int64_t i, const result& r) {
     const rounded y = r(a.type);

@@ -86,11 +86,11 @@ class line_of_pairs {
     const mpq_class first = finite_value(a[0].factor) / share_;
     if (top == 0 && a.size() == 1) return exact_result(first)(t);
     if (top == 0) {
-      if (const std::optional<mpq_class> nearby = stand_in(a)) return beside_result(*nearby, first)(t);
+      if (const std::optional<mpq_class> nearby = stand_in(a, t)) return beside_result(*nearby, first)(t);
     }
-    // Factors are numbers between 2^-1000 and 2^1000, the sum in multiples of e^top is at least 2^-2^19: see is_negative.
+    // Factors are numbers between 2^-4000 and 2^4000, the sum in multiples of e^top is at least 2^-2^19: see is_negative.
     if (abs(top) > 1 << 20) {
-      const mpq_class magnitude = power_of_two(top > 0 ? 1000 : -1000);
+      const mpq_class magnitude = power_of_two(top > 0 ? 4000 : -4000);
       return exact_result(is_negative(a, 0) ? mpq_class(-magnitude) : magnitude)(t);
     }
     return decided_result(
@@ -98,10 +98,11 @@ class line_of_pairs {
   }
 
   /// Of A_0 and others that are so far below that no midpoint, and not 0, is between A_0 and the sum: a number on the sum's side of A_0.
-  std::optional<mpq_class> stand_in(const addend_list& a) const {
+  std::optional<mpq_class> stand_in(const addend_list& a, dtype t) const {
+    const std::size_t of_midpoints = t == dtype::f64 ? 1075 : 150;
     const mpq_class c = finite_value(a[0].factor);
     // c and all midpoints times the share are multiples of 2^-places; the others are below 2^size e^b < 2^(size + b) in all.
-    const auto places = static_cast<long>(std::max<std::size_t>(mpz_sizeinbase(c.get_den_mpz_t(), 2), 150) +
+    const auto places = static_cast<long>(std::max<std::size_t>(mpz_sizeinbase(c.get_den_mpz_t(), 2), of_midpoints) +
                                           mpz_sizeinbase(share_.get_den_mpz_t(), 2));
     long size = -(1L << 20);
     for (std::size_t n = 1; n < a.size(); ++n) {
@@ -162,7 +163,7 @@ struct attention_backward_call : attention_call {
     rows.pop_back();
     if (g.shape != result || y.shape != result || lse.shape != rows)
       throw std::invalid_argument("reference::attention_backward: sizes");
-    if (g.type != q.type || y.type != q.type || lse.type != f32)
+    if (g.type != q.type || y.type != q.type || lse.type != lse_type())
       throw std::invalid_argument("reference::attention_backward: formats");
   }
 };
@@ -226,7 +227,7 @@ class slice_of_attention {
   std::vector<std::optional<present_pair>> pairs_of(std::int64_t row) const {
     const std::vector<extended>&q = q_.back(), &g = g_.back();
     const std::vector<extended> y = line_of(c_.y, row * c_.columns, c_.columns);
-    const extended lse(f32, c_.lse.get(index(row)));
+    const extended lse(c_.lse.type, c_.lse.get(index(row)));
     extended g_y;
     for (std::size_t e = 0; e < y.size(); ++e) g_y = g_y + g[e] * y[e];
     if (c_.dropout != 0) g_y = share() * g_y;

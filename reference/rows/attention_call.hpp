@@ -81,6 +81,7 @@ struct attention_call {
     stream = static_cast<std::uint64_t>(attribute_or<std::int64_t>(attrs, "stream", 0));
   }
 
+  dtype lse_type() const { return q.type == dtype::f64 ? dtype::f64 : f32; }
   /// 1 - p.
   mpq_class kept_share() const { return 1 - mpq_class(dropout); }
   /// Whether the weight of key j is not dropped. row: of query i in all heads.

@@ -45,7 +45,7 @@ class attention_maker {
     for (std::size_t row = 0; row < index(blocks_ * heads_ * queries_); ++row) {
       const auto h = static_cast<int64_t>(row) / queries_;
       const slice& s = slices_[index(h / heads_ * groups_ + h % heads_ * groups_ / heads_)];
-      const std::vector<uint32_t> x = query(s);
+      const line x = query(s);
       for (std::size_t d = 0; d < x.size(); ++d) a.set(row * x.size() + d, x[d]);
     }
     return a;
@@ -56,10 +56,10 @@ class attention_maker {
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       const slice& s = slices_[i];
       const int64_t special = s.place == in_k ? visible_key() : -1;
-      std::vector<uint32_t> base, all;
+      line base, all;
       for (int64_t j = 0; j < keys_; ++j) {
         if (j == 0 || member_of(j) == 0) base = s.one_key && !base.empty() ? base : key(s);
-        std::vector<uint32_t> x = j == outlier_ ? key_far_below(s) : is_paired() ? base : key(s);
+        line x = j == outlier_ ? key_far_below(s) : is_paired() ? base : key(s);
         const auto shift = static_cast<std::ptrdiff_t>(member_of(j) % std::max<int64_t>(inner_, 1));
         if (c_ == narrow_lattice) std::rotate(x.begin(), x.begin() + shift, x.end());
         if (s.way == beside && inner_ > 0) x[0] = ordinary(s.key_exponent);
@@ -76,7 +76,7 @@ class attention_maker {
     array a(t_.type, shape);
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       for (int64_t e = 0; e < columns_; ++e) {
-        const std::vector<uint32_t> x = column(slices_[i]);
+        const line x = column(slices_[i]);
         for (std::size_t j = 0; j < x.size(); ++j) a.set((i * x.size() + j) * index(columns_) + index(e), x[j]);
       }
     }
@@ -94,7 +94,7 @@ class attention_maker {
       const bool far = c_ == near_ties && !boolean && wide && w_.flip();
       const int64_t odd = c_ == single_nonfinite && !boolean && w_.flip() ? visible_key() : -1;
       bool absent = false;
-      uint32_t value = 0;
+      uint64_t value = 0;
       for (int64_t j = 0; j < across; ++j) {
         if (j == 0 || !is_paired() || member_of(j) == 0) {
           absent = w_.below(8) == 0;
@@ -137,6 +137,7 @@ class attention_maker {
   }
 
  private:
+  using line = std::vector<uint64_t>;
   enum score_way { plain, below, beside };  ///< of near-ties: a key far below, or scores that differ by little
   enum odd_place { nowhere, in_q, in_k, in_v };
   /// What a head of k and v has, and the heads of q that go with it.
@@ -194,32 +195,36 @@ class attention_maker {
     }
   }
 
-  uint32_t of_double(double x) const {
-    const auto bits = static_cast<uint32_t>(convert(dtype::f64, t_.type, std::bit_cast<uint64_t>(x)));
+  uint64_t of_double(double x) const {
+    const uint64_t bits = convert(dtype::f64, t_.type, std::bit_cast<uint64_t>(x));
     return t_.is_finite(bits) ? bits : (x < 0 ? t_.sign() : 0) | t_.largest();
   }
-  uint32_t zero() { return w_.flip() ? t_.sign() : 0; }
-  uint32_t ordinary(int exponent) {
+  /// A word for a number's fraction; and 0 .. n - 1.
+  uint64_t fraction() { return t_.p > 32 ? w_.next64() : w_.next(); }
+  uint64_t less_than(uint64_t n) { return n >> 32 != 0 ? w_.next64() % n : w_.below(static_cast<uint32_t>(n)); }
+  uint64_t of_integer(int64_t n, int e) const { return t_.rounded(n < 0, static_cast<uint64_t>(n < 0 ? -n : n), e); }
+  uint64_t zero() { return w_.flip() ? t_.sign() : 0; }
+  uint64_t ordinary(int exponent) {
     const bool negative = w_.flip();
     const int e = std::clamp(exponent - w_.between(0, c_ == wide_exponents ? 12 : 2), t_.f.emin, t_.f.emax - 1);
-    return t_.with_exponent(negative, e, w_.next());
+    return t_.with_exponent(negative, e, fraction());
   }
   /// Few bits.
-  uint32_t on_lattice(int exponent) {
+  uint64_t on_lattice(int exponent) {
     const bool negative = w_.flip();
     return t_.rounded(negative, w_.below(8), std::clamp(exponent - 2, t_.f.emin, t_.f.emax - 3));
   }
-  uint32_t factor(const slice& s, int exponent) {
+  uint64_t factor(const slice& s, int exponent) {
     if (c_ == narrow_lattice) return on_lattice(exponent);
     if (c_ == uniform_patterns || s.any_exponents != 0) return t_.drawn(c_, s.keep, w_);
     if (c_ == zeros && w_.below(8) != 0) return zero();
     return ordinary(exponent);
   }
 
-  std::vector<uint32_t> query(const slice& s) {
-    std::vector<uint32_t> x(index(inner_));
+  line query(const slice& s) {
+    line x(index(inner_));
     const bool no_scores = is_paired() && w_.flip();
-    for (uint32_t& one : x) one = no_scores ? zero() : factor(s, s.query_exponent);
+    for (uint64_t& one : x) one = no_scores ? zero() : factor(s, s.query_exponent);
     if (x.empty()) return x;
     if (c_ == narrow_lattice && !no_scores) x.assign(x.size(), x[0]);
     if (s.way == below) x[0] = t_.pattern(false, 1, s.far_exponent);
@@ -230,14 +235,14 @@ class attention_maker {
     if (s.place == in_q && w_.below(4) != 0) x[w_.below(static_cast<uint32_t>(inner_))] = t_.special(w_);
     return x;
   }
-  std::vector<uint32_t> key(const slice& s) {
-    std::vector<uint32_t> x(index(inner_));
-    for (uint32_t& one : x) one = factor(s, s.key_exponent);
+  line key(const slice& s) {
+    line x(index(inner_));
+    for (uint64_t& one : x) one = factor(s, s.key_exponent);
     if (s.way == below && !x.empty()) x[0] = zero();
     return x;
   }
-  std::vector<uint32_t> key_far_below(const slice& s) {
-    std::vector<uint32_t> x(index(inner_));
+  line key_far_below(const slice& s) {
+    line x(index(inner_));
     if (s.way != below || flat_) return key(s);
     if (!x.empty()) x[0] = of_double(-std::ldexp(s.gap / scale_, -s.far_exponent));
     return x;
@@ -264,13 +269,13 @@ class attention_maker {
     return w_.below(static_cast<uint32_t>(keys_));
   }
 
-  uint32_t mask_number() {
+  uint64_t mask_number() {
     if (c_ == zeros && w_.below(4) != 0) return zero();
     if (c_ == narrow_lattice) return on_lattice(2);
     return ordinary(2);
   }
-  uint32_t not_minus_infinity() {
-    const uint32_t x = t_.special(w_);
+  uint64_t not_minus_infinity() {
+    const uint64_t x = t_.special(w_);
     return x == t_.minus_infinity() ? x ^ t_.sign() : x;
   }
 
@@ -280,7 +285,7 @@ class attention_maker {
     uint64_t m;
     int exponent;
   };
-  uint32_t units_of(const middle& c, int64_t units, int finer = 0) const {
+  uint64_t units_of(const middle& c, int64_t units, int finer = 0) const {
     const bool negative = c.negative != (units < 0);
     return t_.pattern(negative, static_cast<uint64_t>(units < 0 ? -units : units), c.exponent - finer);
   }
@@ -289,17 +294,17 @@ class attention_maker {
     c.negative = w_.flip();
     const uint64_t top = uint64_t{1} << (t_.p - 1);
     c.exponent = std::max(w_.between(-8, 6) - t_.p, t_.f.ulp_min() + 1);
-    c.m = top + w_.below(static_cast<uint32_t>(top / 4));
+    c.m = top + less_than(top / 4);
     if (w_.below(8) == 0) {
       c.exponent = t_.f.ulp_min();
-      c.m = w_.below(static_cast<uint32_t>(top));
+      c.m = less_than(top);
     }
     return c;
   }
 
   /// Member r of a block of n keys, so that they add up to n times the middle: in binades where a half of a unit is no number, of three
   /// two are 3 m / 2, and the third has the rest.
-  uint32_t towards(const middle& c, int64_t n, int64_t r, int64_t spread) {
+  uint64_t towards(const middle& c, int64_t n, int64_t r, int64_t spread) {
     const auto m = static_cast<int64_t>(c.m);
     if (n == 3 && c.exponent > t_.f.ulp_min()) {
       const int64_t odd = m % 2;
@@ -308,19 +313,19 @@ class attention_maker {
     return units_of(c, r == 0 ? m - spread : m + 1 + spread);
   }
 
-  std::vector<uint32_t> column(const slice& s) {
-    std::vector<uint32_t> x(index(keys_));
+  line column(const slice& s) {
+    line x(index(keys_));
     const middle c = new_middle();
-    const uint32_t common = on_lattice(2);
+    const uint64_t common = on_lattice(2);
     const uint32_t kind = w_.below(4);
     const bool negative = w_.flip();
     const int64_t special = s.place == in_v && w_.below(4) != 0 ? visible_key() : -1;
     int64_t spread = 0;
-    uint32_t former = 0;
+    uint64_t former = 0;
     for (int64_t j = 0; j < keys_; ++j) {
       const int64_t r = member_of(j), n = block_of(j) * 2 + 3 == in_blocks() ? 3 : std::min<int64_t>(in_blocks(), 2);
       if (r == 0) spread = spread_of(c);
-      uint32_t y = 0;
+      uint64_t y = 0;
       if (j == outlier_) {
         const int64_t off = w_.between(1, 30);
         const bool near = s.gap < 100;
@@ -341,7 +346,7 @@ class attention_maker {
         const int64_t units =
             a.kind == number_kind::zero ? 0 : static_cast<int64_t>(a.significand >> std::countr_zero(a.significand));
         const int e = a.kind == number_kind::zero ? 0 : a.exponent + std::countr_zero(a.significand);
-        y = detail::of_integer(t_, (a.negative ? -units : units) + d, e);
+        y = of_integer((a.negative ? -units : units) + d, e);
       } else if (c_ == overflow_border) {
         const bool opposite = kind == 0 && w_.flip();
         y = (negative != opposite ? t_.sign() : 0) | (t_.largest() - w_.below(kind == 1 ? 8 : 2));
@@ -358,11 +363,11 @@ class attention_maker {
   int64_t spread_of(const middle& c) {
     if (w_.flip()) return 0;
     if (c_ != ties) return w_.below(4);
-    return w_.below(static_cast<uint32_t>((uint64_t{1} << t_.p) - c.m));
+    return static_cast<int64_t>(less_than((uint64_t{1} << t_.p) - c.m));
   }
 
   sample_class c_;
-  detail::numbers_of t_;
+  detail::patterns_of<uint64_t> t_;
   word_stream w_;
   int64_t blocks_ = 1, heads_ = 1, groups_ = 1, queries_ = 0, keys_ = 0, inner_ = 0, columns_ = 0;
   int64_t offset_ = 0, left_ = -1, right_ = -1;

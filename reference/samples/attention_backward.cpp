@@ -58,7 +58,7 @@ class attention_backward_maker {
     kind_ = w_.below(4);
     g_ = array(t_.type, shapes.at(0));
     y_ = array(t_.type, shapes.at(4));
-    lse_ = array(dtype::f32, shapes.at(5));
+    lse_ = array(t_.type == dtype::f64 ? dtype::f64 : dtype::f32, shapes.at(5));
   }
 
   std::vector<array> make() {
@@ -75,7 +75,7 @@ class attention_backward_maker {
   }
 
  private:
-  using line = std::vector<std::uint32_t>;
+  using line = std::vector<std::uint64_t>;
 
   array& q() { return forward_[0]; }
   array& k() { return forward_[1]; }
@@ -93,19 +93,22 @@ class attention_backward_maker {
 
   // ---- small draws
 
-  std::uint32_t zero() { return w_.flip() ? t_.sign() : 0; }
-  std::uint32_t ordinary(int exponent) {
+  std::uint64_t zero() { return w_.flip() ? t_.sign() : 0; }
+  std::uint64_t ordinary(int exponent) {
     const bool negative = w_.flip();
     const int e = std::clamp(exponent - w_.between(0, 2), t_.f.emin, t_.f.emax - 1);
-    return t_.with_exponent(negative, e, w_.next());
+    return t_.with_exponent(negative, e, t_.p > 32 ? w_.next64() : w_.next());
   }
-  std::uint32_t on_lattice(int exponent) {
+  std::uint64_t on_lattice(int exponent) {
     const bool negative = w_.flip();
     return t_.rounded(negative, w_.below(8), std::clamp(exponent - 2, t_.f.emin, t_.f.emax - 3));
   }
-  std::uint32_t signed_power(int exponent) {
+  std::uint64_t signed_power(int exponent) {
     const bool negative = w_.flip();
     return t_.pattern(negative, 1, std::clamp(exponent, t_.f.ulp_min(), t_.f.emax));
+  }
+  std::uint64_t of_integer(std::int64_t n, int e) const {
+    return t_.rounded(n < 0, static_cast<std::uint64_t>(n < 0 ? -n : n), e);
   }
   /// In [0, 1).
   double fraction() { return static_cast<double>(w_.next()) * 0x1p-32; }
@@ -120,8 +123,8 @@ class attention_backward_maker {
   }
 
   static std::uint64_t rounded(dtype t, double x) { return convert(dtype::f64, t, std::bit_cast<std::uint64_t>(x)); }
-  std::uint32_t finite(double x) const {
-    const auto bits = static_cast<std::uint32_t>(rounded(t_.type, x));
+  std::uint64_t finite(double x) const {
+    const std::uint64_t bits = rounded(t_.type, x);
     return t_.is_finite(bits) ? bits : (x < 0 ? t_.sign() : 0) | t_.largest();
   }
   static double real(const array& a, std::int64_t i) {
@@ -154,7 +157,7 @@ class attention_backward_maker {
       fill_q_and_k(i, in_mask);
       fill_v_and_y(i);
       fill_g(i);
-      for (std::int64_t r = 0; r < rows_; ++r) lse_.set(index(i * rows_ + r), rounded(dtype::f32, known_lse(r)));
+      for (std::int64_t r = 0; r < rows_; ++r) lse_.set(index(i * rows_ + r), rounded(lse_.type, known_lse(r)));
     }
   }
 
@@ -170,9 +173,9 @@ class attention_backward_maker {
   void level_scores(bool in_mask) {
     if (mask() != nullptr && mask()->type != dtype::boolean) {
       const bool nothing = nearness_ == next_to_m || w_.flip();
-      const std::uint32_t level = nothing ? 0 : ordinary(2);
+      const std::uint64_t level = nothing ? 0 : ordinary(2);
       for (std::int64_t n = 0; n < mask()->count(); ++n) {
-        if (t_.is_finite(static_cast<std::uint32_t>(mask()->get(index(n))))) mask()->set(index(n), level);
+        if (t_.is_finite(mask()->get(index(n)))) mask()->set(index(n), level);
       }
       level_ = mask()->count() > 0 ? real(array(t_.type, {1}, line{level}), 0) : 0;
       for (std::int64_t n = far_key_; nearness_ == key_below && in_mask && n < mask()->count(); n += keys_)
@@ -207,7 +210,8 @@ class attention_backward_maker {
     const bool negative = w_.flip();
     const std::uint64_t top = std::uint64_t{1} << (t_.p - 1);
     const std::uint64_t m =
-        is_border() ? 2 * top - 1 - w_.below(2) : top + w_.below(static_cast<std::uint32_t>(top / 2));
+        is_border() ? 2 * top - 1 - w_.below(2)
+                    : top + (t_.p > 32 ? w_.next64() % (top / 2) : w_.below(static_cast<std::uint32_t>(top / 2)));
     const bool high = is_border() || nearness_ == least_number;
     const int highest = t_.f.emax - t_.p + 1;
     const int unit = high ? highest - (is_border() ? 0 : w_.between(1, 2))
@@ -215,7 +219,7 @@ class attention_backward_maker {
     for (std::int64_t i = 0; i < n; ++i) {
       const std::uint32_t few = w_.below(8);
       const bool minus = w_.flip();
-      std::uint32_t& y = x[index(i)];
+      std::uint64_t& y = x[index(i)];
       if (is_lattice()) {
         y = on_lattice(2);
       } else if (i == at.one) {
@@ -240,8 +244,8 @@ class attention_backward_maker {
     const std::int64_t first_q = slice * rows_ * inner_, first_k = slice * keys_ * inner_;
     for (std::int64_t d = 0; d < inner_; ++d) {
       line of_q(index(rows_)), of_k(index(keys_));
-      for (std::uint32_t& x : of_q) x = zero();
-      for (std::uint32_t& x : of_k) x = zero();
+      for (std::uint64_t& x : of_q) x = zero();
+      for (std::uint64_t& x : of_k) x = zero();
       if (d < cut) of_q = addends(rows_, far_row_, true);
       if (d >= cut) of_k = addends(keys_, far_key_, false);
       if (d == 0 && nearness_ == key_below && !in_mask && cut > 0 && keys_ > 0) {
@@ -260,13 +264,13 @@ class attention_backward_maker {
     apart_ = w_.between(-3, 3);
     for (std::int64_t e = 0; e < columns_; ++e) {
       const int units = w_.between(-4, 4);
-      const std::uint32_t common = one_t_ ? detail::of_integer(t_, units, apart_) : on_lattice(2);
+      const std::uint64_t common = one_t_ ? of_integer(units, apart_) : on_lattice(2);
       const bool same = !one_t_ && w_.below(4) == 0;
       line of_v(index(keys_)), of_y(index(rows_), common);
-      for (std::uint32_t& x : of_v) {
+      for (std::uint64_t& x : of_v) {
         const bool up = w_.flip();
         if (one_t_) {
-          x = detail::of_integer(t_, units + (up ? 1 : -1), apart_);
+          x = of_integer(units + (up ? 1 : -1), apart_);
         } else {
           x = same && w_.below(4) != 0 ? common : is_lattice() ? on_lattice(2) : ordinary(2);
         }
@@ -285,7 +289,7 @@ class attention_backward_maker {
     const int exponent = -power_of_scale_ - apart_ + (is_border() || nearness_ == least_number ? 0 : w_.between(-3, 3));
     for (std::int64_t r = 0; r < rows_ && columns_ > 0; ++r) {
       line x(index(columns_));
-      for (std::uint32_t& one : x) one = zero();
+      for (std::uint64_t& one : x) one = zero();
       x[index(one_of(columns_))] = signed_power(exponent);
       if (w_.below(16) == 0) x.assign(x.size(), 0);
       put(g_, first + r * columns_, 1, x);
@@ -337,7 +341,7 @@ class attention_backward_maker {
     using enum sample_class;
     const bool nothing = w_.below(8) == 0, keep = w_.below(16) == 0;
     for (std::int64_t e = row * columns_; e < (row + 1) * columns_; ++e) {
-      std::uint32_t x = 0;
+      std::uint64_t x = 0;
       if (nothing || (c_ == zeros && w_.below(8) != 0)) {
         x = zero();
       } else if (c_ == narrow_lattice || (c_ == overflow_border && kind_ != 3)) {
@@ -409,7 +413,7 @@ class attention_backward_maker {
       for (std::int64_t e = 0; e < columns_; ++e)
         of[index(e)] += weight * real(v(), (row / rows_ * keys_ + j) * columns_ + e);
     }
-    lse_.set(index(row), rounded(dtype::f32, std::isinf(top) || nan ? top : top + logarithm_above(sum)));
+    lse_.set(index(row), rounded(lse_.type, std::isinf(top) || nan ? top : top + logarithm_above(sum)));
     for (std::int64_t e = 0; e < columns_; ++e)
       y_.set(index(row * columns_ + e), rounded(t_.type, any ? of[index(e)] / sum : 0));
   }
@@ -417,7 +421,7 @@ class attention_backward_maker {
   /// Other numbers for y and lse, and what makes results large or small.
   void disturb(std::int64_t row, bool others) {
     using enum sample_class;
-    const auto add = [&](double x) { lse_.set(index(row), rounded(dtype::f32, real(lse_, row) + x)); };
+    const auto add = [&](double x) { lse_.set(index(row), rounded(lse_.type, real(lse_, row) + x)); };
     const double by = fraction();
     if (c_ == cancelling && kind_ == 0 && columns_ > 0 && w_.below(4) == 0) {
       const std::size_t e = index(row * columns_ + one_of(columns_));
@@ -433,7 +437,7 @@ class attention_backward_maker {
     if (c_ == wide_exponents && kind_ == 2) add((by - 0.5) * 2 * t_.f.emax);
     if (c_ == uniform_patterns && kind_ == 3) {
       const bool keep = w_.below(16) == 0;
-      lse_.set(index(row), detail::drawn(c_, keep, w_));
+      lse_.set(index(row), detail::patterns_of<std::uint64_t>(lse_.type).drawn(c_, keep, w_));
       for (std::int64_t e = row * columns_; e < (row + 1) * columns_; ++e) y_.set(index(e), t_.drawn(c_, keep, w_));
     }
   }
@@ -448,14 +452,14 @@ class attention_backward_maker {
       const auto e = index(row * columns_ + (columns_ > 0 ? one_of(columns_) : 0));
       if ((where & 1) != 0 && columns_ > 0) g_.set(e, t_.special(w_));
       if ((where & 2) != 0 && columns_ > 0) y_.set(e, t_.special(w_));
-      if ((where & 4) != 0) lse_.set(index(row), detail::special32(w_));
+      if ((where & 4) != 0) lse_.set(index(row), detail::patterns_of<std::uint64_t>(lse_.type).special(w_));
     }
   }
 
   enum near_way { exactly, query_below, key_below, next_to_m, least_number };
 
   sample_class c_;
-  detail::numbers_of t_;
+  detail::patterns_of<std::uint64_t> t_;
   word_stream w_;
   std::uint64_t seed_;
   const std::vector<shape_list>& shapes_;

@@ -29,7 +29,7 @@ using tests::setting;
 
 namespace {
 
-constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32};
+constexpr dtype formats[] = {dtype::f16, dtype::bf16, dtype::f32, dtype::f64};
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Numbers of a format, rounded.

@@ -116,13 +116,14 @@ TEST_CASE(
     context& ctx = *e.ctx;
     CAPTURE(e.name);
     for (const problem& p : problems()) {
-      for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32}) {
+      for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32, dtype::f64}) {
+        const dtype of_rows = t == dtype::f64 ? t : dtype::f32;
         const std::int64_t queries = p.queries.back(), keys = p.keys.back();
         CAPTURE(queries);
         const array q = filled(t, {queries, heads, size}, 1), k = filled(t, {keys, key_heads, size}, 2),
                     v = filled(t, {keys, key_heads, value_size}, 3), g = filled(t, {queries, heads, value_size}, 4),
                     slopes = p.slopes ? filled(dtype::f32, {heads}, 5) : array::none();
-        array y(t, {queries, heads, value_size}), lse(dtype::f32, {heads, queries}), grad_q = q, grad_k = k, grad_v = v;
+        array y(t, {queries, heads, value_size}), lse(of_rows, {heads, queries}), grad_q = q, grad_k = k, grad_v = v;
         std::vector<array> alone;
         for (std::size_t i = 0; i + 1 < p.queries.size(); ++i) {
           const auto of_queries = [&](const array& x) { return sequence(x, p.queries[i], p.queries[i + 1]); };
@@ -142,7 +143,7 @@ TEST_CASE(
         const tensor on_q = test::upload(ctx, q), on_k = test::upload(ctx, k), on_v = test::upload(ctx, v),
                      on_g = test::upload(ctx, g), of_queries = vector_of<std::int64_t>(ctx, p.queries),
                      of_keys = vector_of<std::int32_t>(ctx, p.keys);
-        tensor of_lse(ctx, dtype::f32, {heads, queries});
+        tensor of_lse(ctx, of_rows, {heads, queries});
         std::vector<tensor> held;
         if (p.slopes) held.push_back(test::upload(ctx, slopes));
         const operand extra = p.slopes ? operand(held[0]) : operand();

@@ -26,7 +26,7 @@ struct attention_problem {
     queries.pop_back();
     std::vector<reference::shape_list> all = {results, q, shapes[1], v, results, queries};
     all.insert(all.end(), shapes.begin() + 3, shapes.end());
-    return reference::fill_attention_backward(kind, types({t, t, t, t, t, dtype::f32}, t), all, attrs, seed);
+    return reference::fill_attention_backward(kind, types({t, t, t, t, t, t == dtype::f64 ? t : dtype::f32}, t), all, attrs, seed);
   }
 
  private:

@@ -547,8 +547,8 @@ std::vector<cpp_case> cpp_cases(operands& o) {
        }},
       {error_site::operand_dtype, "attention", "q",
        [&] {
-         attention(o.ctx, {o.d.data(), {2, 3}}, {o.d.data(), {4, 3}}, {o.d.data(), {4, 3}},
-                   tensor_view(o.d.data(), {2, 3}));
+         attention(o.ctx, {o.i.data(), {2, 3}}, {o.i.data(), {4, 3}}, {o.i.data(), {4, 3}},
+                   tensor_view(o.i.data(), {2, 3}));
        }},
       {error_site::attribute_value, "attention", "scale",
        [&] {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstring>
 
 #include "backends/cpu/core/isa.hpp"
 #include "backends/cpu/core/parallel.hpp"
@@ -20,6 +21,8 @@ using std::int64_t;
 
 template <class T>
 class rest_of_queries final : public attention_rest {
+  using L = num::lse_of<T>;
+
  public:
   rest_of_queries(const plan::attention_plan& p, const dispatch::launch& launch, num::late_key* keys,
                   tally& counted) noexcept
@@ -70,7 +73,7 @@ class rest_of_queries final : public attention_rest {
     q.draws = num::draws_of(p_);
     q.first_pair = ((batch * p_.heads + head) * p_.queries + i) * p_.keys;
     out_ = static_cast<T*>(p_.out) + at.offset(4) + head * p_.out_at.head + i * p_.out_at.row;
-    if (p_.lse != nullptr) lse_ = p_.lse + at.offset(5) + head * p_.lse_at.head + i * p_.lse_at.row;
+    if (p_.lse != nullptr) lse_ = static_cast<L*>(p_.lse) + at.offset(5) + head * p_.lse_at.head + i * p_.lse_at.row;
     exact_.has_groups = false;
 
     num::score_kinds kinds;
@@ -120,12 +123,12 @@ class rest_of_queries final : public attention_rest {
       num::wide_sum<double> sum;
       for (int64_t n = 0; n < query_.last - query_.first; ++n) {
         if (!keys_[n].has_weight() || !query_.is_kept(query_.first + n)) continue;
-        num::wide<double> term = keys_[n].weight;
-        num::multiply_by_value(term, static_cast<double>(query_.value(query_.first + n, e)));
+        const auto v = static_cast<double>(query_.value(query_.first + n, e));
+        const num::wide<double> term = num::weighted<T>(keys_[n].weight, v);
         sum.add(term.value, term.error);
       }
       num::wide<double> result = sum.total(query_.last - query_.first);
-      num::to_result(result, weights_, query_.draws);
+      num::to_result<T>(result, weights_, query_.draws);
       const auto c = num::round_number<T>(result);
       if (c.decided) return put(out, c.value, tier::double_double);
       if (result.error < 0x1p900) {
@@ -139,13 +142,13 @@ class rest_of_queries final : public attention_rest {
   }
   void decide_logarithm() noexcept {
     if (kind_ != num::query_kind::finite) {
-      return put(*lse_, num::narrow<float>(num::results_of(kind_).lse), tier::proved);
+      return put(*lse_, num::narrow<L>(num::results_of(kind_).lse), tier::proved);
     }
     if (launch_.first_tier <= tier::double_double) {
       num::wide<double> log = weights_;
       num::to_logarithm(log);
       num::add_value(log, reference_);
-      const auto c = num::round_number<float>(log);
+      const auto c = num::round_number<L>(log);
       if (c.decided) return put(*lse_, c.value, tier::double_double);
     }
     const auto c = exact_.logarithm(launch_.last_tier_bits);
@@ -171,7 +174,7 @@ class rest_of_queries final : public attention_rest {
   num::attention_query<T> query_{};
   num::query_exact<T> exact_{query_, keys_};
   T* out_ = nullptr;
-  float* lse_ = nullptr;
+  L* lse_ = nullptr;
   num::query_kind kind_{};
   bool has_vanishing_ = false;
   double reference_ = 0;
@@ -188,14 +191,14 @@ class attention_work final : public planned<plan::attention_plan> {
     const double each = 2 + 0.06 * static_cast<double>(p.size + p.value_size);  // bench/thread_estimates.cpp
     threads_ = static_cast<int>(
         std::min<int64_t>(worthwhile_threads(s.launch.threads, pairs, each), std::max<int64_t>(blocks_, 1)));
-    of_block_ = checked_size(s.set.attention->bytes(p)).rounded_up(64);
+    of_block_ = checked_size(p.type == dtype::f64 ? p.value_size : s.set.attention->bytes(p)).rounded_up(64);
     of_keys_ = checked_size::product(p.keys, sizeof(num::late_key)).rounded_up(64);
   }
 
   checked_size bytes() const override { return checked_size::product(threads_, of_block_ + of_keys_); }
 
   void run(void* workspace) override {
-    ops::for_each_format<ops::NARROW>([&]<class T>() {
+    ops::for_each_format<ops::FLOATS>([&]<class T>() {
       if (dtype_of<T> == p.type) run_as<T>(static_cast<std::byte*>(workspace));
     });
     s.count.check_decided(s.launch.last_tier_bits);
@@ -216,10 +219,25 @@ class attention_work final : public planned<plan::attention_plan> {
         const int64_t head = n / of_head, first = n % of_head * attention_rows;
         const attention_block block{head / p.key_heads, head % p.key_heads, first,
                                     static_cast<int>(std::min<int64_t>(attention_rows, rows_ - first))};
-        s.set.attention->run(p, block, s.launch.first_tier, mine, rest, counted);
+        if constexpr (num::is_binary64<T>) {
+          leave_all(block, mine, rest);
+        } else {
+          s.set.attention->run(p, block, s.launch.first_tier, mine, rest, counted);
+        }
       }
       s.count.add(counted);
     });
+  }
+
+  // Of binary64 there is no first tier: everything in the block is left.
+  void leave_all(const attention_block& block, std::byte* marks, attention_rest& rest) const {
+    std::memset(marks, 1, static_cast<std::size_t>(p.value_size));
+    for (int64_t row = block.first; row < block.first + block.count; ++row) {
+      const int64_t head = block.key_head * (p.heads / p.key_heads) + row / p.queries, i = row % p.queries;
+      if (p.value_size != 0)
+        rest.decide(block.batch, head, i, 0, p.value_size, reinterpret_cast<const std::uint8_t*>(marks));
+      if (p.lse != nullptr) rest.decide(block.batch, head, i, 0, 0, nullptr);
+    }
   }
 
   int64_t rows_, blocks_;

@@ -3,6 +3,7 @@
 #include "librepdl/ops/attention/attention_backward.hpp"
 
 #include <atomic>
+#include <cstring>
 
 #include "backends/cpu/attention/attention.hpp"
 #include "backends/cpu/core/isa.hpp"
@@ -119,14 +120,15 @@ class gradient_work final : public planned<plan::attention_plan> {
     const double each = 6 + 0.21 * static_cast<double>(p.size + p.value_size);  // bench/thread_estimates.cpp
     threads_ = static_cast<int>(
         std::min<int64_t>(worthwhile_threads(s.launch.threads, pairs, each), std::max<int64_t>(blocks_, 1)));
-    of_block_ = checked_size(s.set.attention->gradients->bytes(p)).rounded_up(64);
+    of_block_ = checked_size(p.type == dtype::f64 ? p.size + p.value_size : s.set.attention->gradients->bytes(p))
+                    .rounded_up(64);
     of_columns_ = checked_size::product(std::max(p.keys, rows), sizeof(num::late_column)).rounded_up(64);
   }
 
   checked_size bytes() const override { return checked_size::product(threads_, of_block_ + of_columns_); }
 
   void run(void* workspace) override {
-    ops::for_each_format<ops::NARROW>([&]<class T>() {
+    ops::for_each_format<ops::FLOATS>([&]<class T>() {
       if (dtype_of<T> == p.type) run_as<T>(static_cast<std::byte*>(workspace));
     });
     s.count.check_decided(s.launch.last_tier_bits);
@@ -150,10 +152,24 @@ class gradient_work final : public planned<plan::attention_plan> {
         const attention_block block{
             head / p.key_heads, head % p.key_heads, first,
             static_cast<int>(std::min<int64_t>(attention_rows, (is_key ? p.keys : rows_) - first))};
-        s.set.attention->gradients->run(p, block, is_key, s.launch.first_tier, mine, rest, counted);
+        if constexpr (num::is_binary64<T>) {
+          leave_all(block, is_key, mine, rest);
+        } else {
+          s.set.attention->gradients->run(p, block, is_key, s.launch.first_tier, mine, rest, counted);
+        }
       }
       s.count.add(counted);
     });
+  }
+
+  // Of binary64 there is no first tier: everything in the block is left.
+  void leave_all(const attention_block& block, bool is_key, std::byte* marks, gradient_rest& rest) const {
+    std::memset(marks, 1, static_cast<std::size_t>(p.size + p.value_size));
+    for (int64_t row = block.first; row < block.first + block.count; ++row) {
+      const int64_t head = is_key ? block.key_head : block.key_head * (p.heads / p.key_heads) + row / p.queries;
+      rest.decide(block.batch, is_key, head, is_key ? row : row % p.queries,
+                  reinterpret_cast<const std::uint8_t*>(marks));
+    }
   }
 
   int64_t rows_, of_queries_, of_keys_, blocks_;  // blocks: of queries and of keys that go with one head of k

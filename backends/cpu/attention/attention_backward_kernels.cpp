@@ -114,7 +114,7 @@ class gradient_block {
     g_ = static_cast<const T*>(p.g) + first.offset(3);
     y_ = static_cast<const T*>(p.y) + first.offset(4);
     mask_at_ = first.offset(5);
-    lse_ = p.given_lse + first.offset(6);
+    lse_ = static_cast<const float*>(p.given_lse) + first.offset(6);
     grad_q_ = static_cast<T*>(p.grad_q) + second.offset(0);
     grad_k_ = static_cast<T*>(p.grad_k) + second.offset(1) + b.key_head * p.grad_k_at.head;
     grad_v_ = static_cast<T*>(p.grad_v) + second.offset(2) + b.key_head * p.grad_v_at.head;

@@ -469,7 +469,7 @@ class block_of_queries {
   }
   float& lse(int r) const {
     const query_state& s = state_[r];
-    return p.lse[base_[5] + s.head * p.lse_at.head + s.query * p.lse_at.row];
+    return static_cast<float*>(p.lse)[base_[5] + s.head * p.lse_at.head + s.query * p.lse_at.row];
   }
   std::uint8_t* open(int r) const {
     return reinterpret_cast<std::uint8_t*>(memory_ + at_.open) + r * (p.value_size + 1);

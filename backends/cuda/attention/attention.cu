@@ -2,6 +2,7 @@
 //   attention_tiles    what it can (attention_tiles.cu)
 //   attention_second   most of what that leaves undecided (attention_second.cu)
 //   attention_first    a warp a query: binary64, along blocks of 32 keys, a lane a key, then a lane a result; a bit for each result that is left undecided
+//                      (of binary64 every one, but of queries without keys)
 //   attention_settle   a block a query that has such bits: double-doubles, the threads sharing the keys, a warp a result; then exactly, a thread a result
 //
 // The first kernel computes what backends/cpu/attention/attention_kernels.cpp does, whose bounds hold here: sums over a block of 32 terms, which are added
@@ -29,20 +30,21 @@ struct lane_score {
 // Of keys j0 + lane, by a warp, which reads 32 numbers of each at a time. `norm` is (size + 3) u |scale| N_q.
 template <class T>
 __device__ lane_score score_of(const num::attention_query<T>& query, std::int64_t j0, double norm,
-                               float (&tile)[32][33]) {
+                               num::attention_number<T> (&tile)[32][33]) {
+  using number = num::attention_number<T>;
   const int lane = lane_of_thread();
   const std::int64_t j = j0 + lane;
   lane_score s{-num::infinity, 0.0, j < query.last && query.is_present(j)};
   double sum = 0, square = 0;
   for (std::int64_t d0 = 0; d0 < query.size; d0 += 32) {
     __syncwarp();
-    float x[32];
+    number x[32];
 #pragma unroll
     for (int r = 0; r < 32; ++r)
-      x[r] = j0 + r < query.last && d0 + lane < query.size ? query.key_value(j0 + r, d0 + lane) : 0.0f;
+      x[r] = j0 + r < query.last && d0 + lane < query.size ? query.key_value(j0 + r, d0 + lane) : number{0};
 #pragma unroll
     for (int r = 0; r < 32; ++r) tile[r][lane] = x[r];
-    const float q = d0 + lane < query.size ? query.query_value(d0 + lane) : 0.0f;
+    const number q = d0 + lane < query.size ? query.query_value(d0 + lane) : number{0};
     __syncwarp();
 #pragma unroll 4
     for (int c = 0; c < 32; ++c) {
@@ -74,7 +76,7 @@ __global__ void __launch_bounds__(threads)
                     counter* counters) {
   const int lane = lane_of_thread();
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * warps;
-  __shared__ float tiles[warps][32][33];
+  __shared__ num::attention_number<T> tiles[warps][32][33];
   std::int64_t decided = 0, settled = 0;
   // What is left is looked for among 32 queries at a time.
   const int at_once = what_is_left ? 32 : 1;
@@ -173,9 +175,9 @@ __global__ void __launch_bounds__(threads)
       if (column == 0 && at.lse != nullptr && lane == 0) {
         const double log = num::fast_log(1.0, sum - 1), x = top + log;
         const double f = (relative + 4 * u) * (1 + 0x1p-20) + 10 * u * log + 4 * u * num::magnitude_of(x);
-        const num::certified r = num::certify<float>(x, f);
+        const auto r = num::certify<num::lse_of<T>>(x, f);
         const bool is_open = has_keys && !(decides && r.decided && f < 0x1p900);
-        *at.lse = has_keys ? r.value : -static_cast<float>(num::infinity);
+        *at.lse = has_keys ? r.value : -static_cast<num::lse_of<T>>(num::infinity);
         bits[n * g.words + g.words - 1] = is_open ? lse_bit : 0;
         ++(has_keys ? decided : settled);
         decided -= is_open ? 1 : 0;
@@ -216,14 +218,15 @@ __device__ __noinline__ void decide_exactly(exact_of_warp<T>& exact, std::int64_
   r.by = asks ? tier::exact : r.by;
 }
 template <class T>
-__device__ __noinline__ num::certified logarithm_of(const exact_of_warp<T>& exact, const num::wide<double>& weights,
-                                                    double reference, bool by_double_double, int last_tier_bits,
-                                                    tier* by) {
+__device__ __noinline__ num::decided_value<num::lse_of<T>> logarithm_of(const exact_of_warp<T>& exact,
+                                                                        const num::wide<double>& weights,
+                                                                        double reference, bool by_double_double,
+                                                                        int last_tier_bits, tier* by) {
   const num::lanes_together together;
   num::wide<double> log = weights;
   num::to_logarithm(log);
   num::add_value(log, reference);
-  num::certified c = num::round_number<float>(log);
+  num::decided_value<num::lse_of<T>> c = num::round_number<num::lse_of<T>>(log);
   *by = tier::double_double;
   if (!(by_double_double && c.decided)) {
     c = exact.logarithm(last_tier_bits);
@@ -252,7 +255,8 @@ __global__ void __launch_bounds__(threads)
     by[3] += decided && t == tier::exact ? 1 : 0;
     undecided += decided ? 0 : 1;
   };
-  __shared__ float tile[threads][33], of_query[32];
+  using number = num::attention_number<T>;
+  __shared__ number tile[threads][33], of_query[32];
   open_rows_of_block<threads> open(g.total, true);
   const auto has_any = [&](std::int64_t n) {
     bool any = false;
@@ -271,19 +275,19 @@ __global__ void __launch_bounds__(threads)
       for (std::int64_t d0 = 0; d0 < query.size; d0 += 32) {
         __syncthreads();
         // All are on their way before the first is stored, which might be where another one is read, for all that a compiler knows.
-        float x[32];
+        number x[32];
 #pragma unroll
         for (int i = 0; i < 32; ++i) {
           const std::int64_t r = j0 + i * warps + warp;
-          x[i] = r < query.last && d0 + lane < query.size ? query.key_value(r, d0 + lane) : 0.0f;
+          x[i] = r < query.last && d0 + lane < query.size ? query.key_value(r, d0 + lane) : number{0};
         }
 #pragma unroll
         for (int i = 0; i < 32; ++i) tile[i * warps + warp][lane] = x[i];
-        if (threadIdx.x < 32) of_query[threadIdx.x] = d0 + lane < query.size ? query.query_value(d0 + lane) : 0.0f;
+        if (threadIdx.x < 32) of_query[threadIdx.x] = d0 + lane < query.size ? query.query_value(d0 + lane) : number{0};
         __syncthreads();
 #pragma unroll 4
         for (int c = 0; c < 32; ++c) {
-          products.add(static_cast<double>(of_query[c]) * static_cast<double>(tile[threadIdx.x][c]));
+          num::add_product<T>(products, static_cast<double>(of_query[c]), static_cast<double>(tile[threadIdx.x][c]));
         }
       }
       const std::int64_t j = j0 + threadIdx.x;
@@ -335,8 +339,7 @@ __global__ void __launch_bounds__(threads)
               const double v = static_cast<double>(query.value(query.first + i, e));
               if (num::is_finite(v)) {
                 if (!keys[i].has_weight()) continue;
-                num::wide<double> term = keys[i].weight;
-                num::multiply_by_value(term, v);
+                const num::wide<double> term = num::weighted<T>(keys[i].weight, v);
                 sum.add(term.value, term.error);
               } else if (keys[i].has_weight()) {
                 terms.add(v);
@@ -348,7 +351,7 @@ __global__ void __launch_bounds__(threads)
             terms.positive = __any_sync(full_warp, terms.positive);
             terms.negative = __any_sync(full_warp, terms.negative);
             num::wide<double> result = over_warp(sum).total(length + 32);
-            num::to_result(result, weights, query.draws);
+            num::to_result<T>(result, weights, query.draws);
             const num::decided_value<T> rounded = num::round_number<T>(result);
             if (terms.any()) {
               r.value = terms.template value<T>();
@@ -387,7 +390,7 @@ __global__ void __launch_bounds__(threads)
     }
     if (mine[g.words - 1] != 0) {  // all threads do the same
       tier how = tier::proved;
-      num::certified c{static_cast<float>(special.lse), true};
+      num::decided_value<num::lse_of<T>> c{static_cast<num::lse_of<T>>(special.lse), true};
       if (is_finite) c = logarithm_of(exact, weights, reference, by_double_double, last_tier_bits, &how);
       if (threadIdx.x == 0) {
         *at.lse = c.value;
@@ -454,7 +457,8 @@ class attention_work final : public planned {
 
  private:
   void enqueue() override {
-    const bool by_first = j.first_tier <= tier::binary64;
+    // Of binary64 the first tier decides nothing.
+    const bool by_first = j.first_tier <= tier::binary64 && !num::is_binary64<T>;
     if (by_tiles_) {
       enqueue_tiles(g_, dtype_of<T>, by_first, parts_, sums_, packed_, statistics_, bits_, open_, j);
       if (j.first_tier <= tier::double_double) enqueue_second(g_, dtype_of<T>, parts_, statistics_, bits_, open_, j);
@@ -480,7 +484,7 @@ class attention_work final : public planned {
 
 void prepare(const plan::attention_plan& p, const job& j, dispatch::task& t) {
   if (p.op == ops::op_id::attention_backward) return prepare_gradients(p, j, t);
-  ops::for_each_format<ops::NARROW>([&]<class T>() {
+  ops::for_each_format<ops::FLOATS>([&]<class T>() {
     if (dtype_of<T> == p.type) t.emplace<attention_work<T>>(p, j);
   });
 }

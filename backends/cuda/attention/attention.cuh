@@ -19,7 +19,7 @@ struct attention_geometry {
   const void* mask;
   const float* slopes;
   void* out;
-  float* lse;
+  void* lse;
   std::int64_t total, heads, group, queries, keys, size, value_size, words;
   strided_axes<6> batch;  // of q, k, v, mask, out, lse
   place q_at, k_at, v_at, mask_at, out_at, lse_at;
@@ -34,7 +34,7 @@ template <class T>
 struct query_at {
   num::attention_query<T> query;
   T* out;
-  float* lse;
+  num::lse_of<T>* lse;
 
   __device__ query_at(const attention_geometry& g, std::int64_t n) {
     const std::int64_t i = n % g.queries, h = n / g.queries % g.heads, of_keys = h / g.group;
@@ -65,7 +65,8 @@ struct query_at {
     query.draws = g.draws;
     query.first_pair = n * g.keys;
     out = static_cast<T*>(g.out) + at[4] + h * g.out_at.head + i * g.out_at.row;
-    lse = g.lse == nullptr ? nullptr : g.lse + at[5] + h * g.lse_at.head + i * g.lse_at.row;
+    lse =
+        g.lse == nullptr ? nullptr : static_cast<num::lse_of<T>*>(g.lse) + at[5] + h * g.lse_at.head + i * g.lse_at.row;
   }
 };
 

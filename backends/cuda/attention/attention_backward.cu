@@ -224,9 +224,10 @@ class gradient_work final : public planned {
 
  private:
   void enqueue() override {
-    if (by_tiles_) {
-      enqueue_gradient_tiles(g_, j.first_tier <= tier::binary64, sums_, packed_, statistics_, bits_, open_, j);
-      if (j.first_tier <= tier::double_double) {
+    if constexpr (!num::is_binary64<T>) {
+      if (by_tiles_)
+        enqueue_gradient_tiles(g_, j.first_tier <= tier::binary64, sums_, packed_, statistics_, bits_, open_, j);
+      if (by_tiles_ && j.first_tier <= tier::double_double) {
         const double* const sums = sums_;
         const float* const statistics = statistics_;
         enqueue_gradient_second(g_, sums, statistics, bits_, open_, j);
@@ -249,7 +250,7 @@ class gradient_work final : public planned {
 }  // namespace
 
 void prepare_gradients(const plan::attention_plan& p, const job& j, dispatch::task& t) {
-  ops::for_each_format<ops::NARROW>([&]<class T>() {
+  ops::for_each_format<ops::FLOATS>([&]<class T>() {
     if (dtype_of<T> == p.type) t.emplace<gradient_work<T>>(p, j);
   });
 }

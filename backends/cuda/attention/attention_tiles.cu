@@ -314,7 +314,7 @@ __global__ void __launch_bounds__(tiling<T, Size>::threads, tiling<T, Size>::blo
     std::uint32_t* const to = bits + n * g.words;
     std::uint32_t last_word = is_left ? first_bit : 0;
     if (g.lse != nullptr && !is_left) {
-      float* const lse = g.lse + at[5] + head * g.lse_at.head + i * g.lse_at.row;
+      float* const lse = static_cast<float*>(g.lse) + at[5] + head * g.lse_at.head + i * g.lse_at.row;
       const num::certified found = sums.logarithm();
       const bool is_open = has_keys && !found.decided;
       *lse = has_keys ? found.value : -static_cast<float>(num::infinity);
@@ -543,9 +543,10 @@ std::int64_t memory_of(const plan::attention_plan& p) {
 }  // namespace
 
 bool is_for_tiles(const plan::attention_plan& p, const properties& d) {
-  return d.capability >= 80 && !d.choice.wide && p.keys > 0 && p.keys <= most_lines && p.size > 0 && p.value_size > 0 &&
-         p.size <= most_size && p.value_size <= most_size && memory_of(p) <= largest_memory(d) &&
-         is_packed(p, p.k, p.k_at, p.size) && is_packed(p, p.v, p.v_at, p.value_size);
+  return p.type != dtype::f64 && d.capability >= 80 && !d.choice.wide && p.keys > 0 && p.keys <= most_lines &&
+         p.size > 0 && p.value_size > 0 && p.size <= most_size && p.value_size <= most_size &&
+         memory_of(p) <= largest_memory(d) && is_packed(p, p.k, p.k_at, p.size) &&
+         is_packed(p, p.v, p.v_at, p.value_size);
 }
 std::int64_t statistics_of_tiles(const plan::attention_plan& p, const properties& d) {
   const std::int64_t parts = parts_of_tiles(p, d);

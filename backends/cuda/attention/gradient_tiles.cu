@@ -648,8 +648,8 @@ bool is_for_gradient_tiles(const plan::attention_plan& p, const properties& d) {
     if (dtype_of<T> == p.type) bytes = memory_of<T>(p);
   });
   const auto has_lines = [](std::int64_t n) { return n > 0 && n <= most_size; };
-  return d.capability >= 80 && !d.choice.wide && p.keys > 0 && p.queries > 0 && p.heads > 0 && p.keys <= most_lines &&
-         p.queries <= most_lines && has_lines(p.size) && has_lines(p.value_size) &&
+  return p.type != dtype::f64 && d.capability >= 80 && !d.choice.wide && p.keys > 0 && p.queries > 0 && p.heads > 0 &&
+         p.keys <= most_lines && p.queries <= most_lines && has_lines(p.size) && has_lines(p.value_size) &&
          static_cast<std::int64_t>(bytes) <= largest_memory(d) && is_packed(p, p.q, p.q_at, p.size) &&
          is_packed(p, p.k, p.k_at, p.size) && is_packed(p, p.v, p.v_at, p.value_size) &&
          is_packed(p, p.g, p.g_at, p.value_size);

@@ -191,9 +191,9 @@ void frexp(context& ctx, const_tensor_view x, tensor_view significand, tensor_vi
 /// out_i = (sum_j e^(a_j) v_j) / (sum_j e^(a_j)) over the keys that are present, a_j = scale q_i . k_j + slope (j - i - off) + mask_ij, and
 /// lse_i = ln(sum_j e^(a_j)): scores, weights and sums exact, each result rounded once. Nothing of the size Lq x Lk is in memory.
 ///
-/// q (.., H, Lq, D), k (.., G, Lk, D), v (.., G, Lk, E) and out (.., H, Lq, E) of f16, bf16 or f32, G a divisor of H: head h of q goes with head
+/// q (.., H, Lq, D), k (.., G, Lk, D), v (.., G, Lk, E) and out (.., H, Lq, E) of f16, bf16, f32 or f64, G a divisor of H: head h of q goes with head
 /// floor(h G / H) of k and v; tensors of two axes have no heads. mask: bool, true where a key takes part, or of q's format, added, and -inf
-/// where a key is absent; broadcast to (.., H, Lq, Lk). slopes (H) and lse (.., H, Lq): f32. A query without keys has +0, and lse -inf. Absent keys
+/// where a key is absent; broadcast to (.., H, Lq, Lk). slopes (H) and lse (.., H, Lq): f32, lse of f64 f64. A query without keys has +0, and lse -inf. Absent keys
 /// are not looked at; a score NaN or +inf makes its query NaN. With options.dropout p the first sum is without keys that are dropped, and results are
 /// divided by 1 - p inside their rounding; a score's draw is the generator's word of its place in row-major order. Errors: attention_shape, broadcast, operand_dtype, operand_rank, attribute_value.
 ///
@@ -207,7 +207,7 @@ void attention(context& ctx, const_tensor_view q, const_tensor_view k, const_ten
 ///     grad_q_i = scale sum_j P_ij T_ij k_j,   grad_k_j = scale sum_i P_ij T_ij q_i,   grad_v_j = sum_i P_ij g_i,
 /// sums of keys over the queries of all heads that go with theirs; each element is rounded once. Nothing of the size Lq x Lk is in memory.
 ///
-/// g and y (.., H, Lq, E), lse (.., H, Lq) of f32, the others and the options as of attention; gradients have the shapes of q, k and v. A sum of
+/// g and y (.., H, Lq, E), lse (.., H, Lq) of f32, or f64, the others and the options as of attention; gradients have the shapes of q, k and v. A sum of
 /// no terms is +0. Errors: as attention.
 ///
 /// Source: T. Dao et al., "FlashAttention: fast and memory-efficient exact attention with IO-awareness" (2022), algorithm 4.

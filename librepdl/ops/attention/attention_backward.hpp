@@ -27,6 +27,7 @@ inline namespace REPDL_ISA {
 // A query and a key beside each other, and what gradients read of both.
 template <class T>
 struct attention_pair {
+  using number = attention_number<T>;
   attention_query<T> query;
   std::int64_t key;
   const T* g;
@@ -34,9 +35,9 @@ struct attention_pair {
   std::int64_t g_step, y_step, value_size;
   double lse;
 
-  REPDL_HD float g_value(std::int64_t e) const { return widen_to_float(g[e * g_step]); }
-  REPDL_HD float y_value(std::int64_t e) const { return widen_to_float(y[e * y_step]); }
-  REPDL_HD float value(std::int64_t e) const { return query.value(key, e); }
+  REPDL_HD number g_value(std::int64_t e) const { return number_of(g[e * g_step]); }
+  REPDL_HD number y_value(std::int64_t e) const { return number_of(y[e * y_step]); }
+  REPDL_HD number value(std::int64_t e) const { return query.value(key, e); }
   REPDL_HD bool is_kept() const { return query.is_kept(key); }
   REPDL_HD bool is_present() const { return query.first <= key && key < query.last && query.is_present(key); }
 
@@ -48,56 +49,66 @@ struct attention_pair {
     for (std::int64_t e = 0; e < value_size; ++e) {
       const double of_g = static_cast<double>(g_value(e)), v = static_cast<double>(value(e)),
                    of_y = static_cast<double>(y_value(e));
-      is_same = is_same && v == of_y && is_finite(of_g * v);
-      t.add(of_g * v);
-      t.add(-(of_g * of_y));
+      is_same = is_same && v == of_y && is_finite(is_binary64<T> ? of_g : of_g * v);
+      num::add_product<T>(t, of_g, v);
+      num::add_product<T>(t, -of_g, of_y);
     }
     if (is_same) return {};
-    return {t.total(), t.bound(2 * value_size)};
+    return unless_overflown<T>({t.total(), t.bound(2 * value_size)});
   }
   REPDL_HD wide<double> factor_with_draws() const {
     tracked_sum<double> t, d;
     const bool kept = is_kept();
     for (std::int64_t e = 0; e < value_size; ++e) {
       const auto of_g = static_cast<double>(g_value(e));
-      if (kept) t.add(of_g * static_cast<double>(value(e)));
-      d.add(-(of_g * static_cast<double>(y_value(e))));
+      if (kept) num::add_product<T>(t, of_g, static_cast<double>(value(e)));
+      num::add_product<T>(d, -of_g, static_cast<double>(y_value(e)));
     }
-    wide<double> rest{d.total(), d.bound(value_size)};
+    wide<double> rest = unless_overflown<T>({d.total(), d.bound(value_size)});
+    const bool zero = is_zero(rest);
     multiply_by(rest, query.draws.wide_kept());
-    return add(wide<double>{t.total(), t.bound(value_size)}, rest);
+    if constexpr (is_binary64<T>) allow_underflow(rest, zero);
+    return add(unless_overflown<T>({t.total(), t.bound(value_size)}), rest);
   }
   // The same in the reals with infinities: what it is where it is not finite, else a finite number.
   REPDL_HD double near_factor() const {
     double t = 0;
     const bool kept = is_kept();
     for (std::int64_t e = 0; e < value_size; ++e) {
+      if constexpr (is_binary64<T>) {
+        if (kept) t += odd_product(g_value(e), value(e));
+        t -= odd_product(g_value(e), y_value(e));
+        continue;
+      }
       if (kept) t += static_cast<double>(g_value(e)) * static_cast<double>(value(e));
       t -= static_cast<double>(g_value(e)) * static_cast<double>(y_value(e));
     }
     return t;
   }
-  // The sign of T_c, which is finite.
-  REPDL_HD_CALL int factor_sign() const {
-    dot_accumulator t, d;
+  // T_c, times 1 - p where weights are dropped, which is finite; and its sign.
+  REPDL_HD exact_limbs<T> exact_factor() const {
+    constexpr int N = exact_size<T>;
+    product_sum<T> t, d;
     const bool kept = is_kept(), drops = query.draws.any();
     for (std::int64_t e = 0; e < value_size; ++e) {
       if (kept) t.add_product(g_value(e), value(e));
       (drops ? d : t).add_product(-g_value(e), y_value(e));
     }
-    if (!drops) return t.sign();
+    if (!drops) return limbs_of_sum<N>(t);
     bool inexact = false;  // stays
-    const score_limbs all =
-        add(limbs_of_sum<16>(t), multiply(limbs_of_sum<16>(d), kept_limbs(query.draws), &inexact), &inexact);
+    return add(limbs_of_sum<N>(t), multiply(limbs_of_sum<N>(d), kept_limbs<N>(query.draws), &inexact), &inexact);
+  }
+  REPDL_HD_CALL int factor_sign() const {
+    const exact_limbs<T> all = exact_factor();
     return all.is_zero() ? 0 : all.negative ? -1 : 1;
   }
-  REPDL_HD ball<16> exponent() const { return exact_score(query, key, lse); }
+  REPDL_HD ball<exact_size<T>> exponent() const { return exact_score(query, key, lse); }
 };
 
 // The exponents of two pairs, exactly: whether they are equal (as same_score).
 template <class T>
 REPDL_HD_CALL bool same_exponent(const attention_pair<T>& a, const attention_pair<T>& b) {
-  dot_accumulator difference;
+  product_sum<T> difference;
   for (std::int64_t d = 0; d < a.query.size; ++d) {
     difference.add_product(a.query.query_value(d), a.query.key_value(a.key, d));
     difference.add_product(-b.query.query_value(d), b.query.key_value(b.key, d));
@@ -107,7 +118,7 @@ REPDL_HD_CALL bool same_exponent(const attention_pair<T>& a, const attention_pai
     const double mask = p.query.is_added ? static_cast<double>(p.query.mask_value(p.key)) : 0.0;
     return score_bias(p.query, p.key - p.query.at, mask, -p.lse);
   };
-  const score_limbs rest = add(bias(a), negated(bias(b)), &inexact);
+  const exact_limbs<T> rest = add(bias(a), negated(bias(b)), &inexact);
   return add(scaled_score(a.query, difference, &inexact), rest, &inexact).is_zero();
 }
 
@@ -121,7 +132,8 @@ template <class T>
 struct attention_operands {
   const T *q, *k, *v, *g, *y;
   const void* mask;
-  const float *lse, *slopes;
+  const lse_of<T>* lse;
+  const float* slopes;
   attention_steps q_at, k_at, v_at, g_at, y_at, mask_at, lse_at;
   std::int64_t group;  // heads of q to one of k
   std::int64_t queries, keys, size, value_size, slope_step, offset, before, after;
@@ -180,7 +192,7 @@ attention_operands<T> operands_of(const Plan& p) {
   of.g = static_cast<const T*>(p.g);
   of.y = static_cast<const T*>(p.y);
   of.mask = p.mask;
-  of.lse = p.given_lse;
+  of.lse = static_cast<const lse_of<T>*>(p.given_lse);
   of.slopes = p.slopes;
   of.q_at = steps(p.q_at);
   of.k_at = steps(p.k_at);
@@ -228,7 +240,7 @@ struct gradient_row {
     return is_key ? of.pair(head * of.group + n / each, first + n % each, at) : of.pair(head, at, first + n);
   }
   // What a column brings to result e, beside its weight and factor, if its weight is not dropped from the sum.
-  REPDL_HD float term(const attention_pair<T>& p, std::int64_t e) const {
+  REPDL_HD attention_number<T> term(const attention_pair<T>& p, std::int64_t e) const {
     return !has_factor(e) ? p.g_value(e - of.size) : is_key ? p.query.query_value(e) : p.query.key_value(p.key, e);
   }
 };
@@ -292,7 +304,7 @@ REPDL_HD double odd_part(const gradient_row<T>& row, const late_column& c, std::
 // A result with such parts.
 template <class T>
 REPDL_HD T odd_result(const gradient_row<T>& row, const special_terms& special, std::int64_t e) {
-  const double sum = static_cast<double>(special.template value<float>());
+  const double sum = special.template value<double>();
   return narrow<T>(row.has_factor(e) ? row.of.scale * sum : sum);
 }
 
@@ -310,16 +322,19 @@ REPDL_HD wide<double> wide_part(const gradient_row<T>& row, const late_column& c
   const double x = static_cast<double>(row.term(row.pair(n), e));
   multiply_by_value(part, x);
   allow_underflow(part, zero || x == 0);
-  return part;
+  return unless_overflown<T>(part);
 }
 // The sum of such parts as a result.
 template <class T>
 REPDL_HD void to_result(wide<double>& sum, const gradient_row<T>& row, std::int64_t e) {
+  sum = unless_overflown<T>(sum);
   if (row.has_factor(e)) scale_result(sum, row.of.scale);
+  sum = unless_overflown<T>(sum);
   if (row.of.draws.any()) divide_by(sum, row.of.draws.wide_kept());
 }
 template <class T, class Any = alone>
 struct row_exact {
+  static constexpr int exact = exact_size<T>;
   const gradient_row<T>& row;
   late_column* columns;
   std::int64_t of_one = -1;  // the group whose exponent is 0
@@ -350,7 +365,7 @@ struct row_exact {
     for (std::int64_t n = 0; n < count(); ++n) {
       const bool asks = columns[n].group == n && may_be_equal(columns[n].exponent, zero);
       if (!any(asks)) continue;
-      const ball<16> b = row.pair(n).exponent();
+      const ball<exact> b = row.pair(n).exponent();
       if (asks && b.exact() && b.middle.is_zero()) of_one = n;
     }
     has_groups = true;
@@ -361,59 +376,74 @@ struct row_exact {
     find_one();
   }
 
+  // The sum of T_c x_c, times 1 - p where weights are dropped, over the group that column n is the first of.
+  REPDL_HD exact_limbs<T> sum_of_products(std::int64_t n, std::int64_t e) const {
+    bool inexact = false;  // stays
+    if constexpr (is_binary64<T>) {
+      exact_limbs<T> a = zero_limbs<exact>();
+      for (std::int64_t i = n; i < count(); ++i) {
+        if (columns[i].group != n) continue;
+        const attention_pair<T> p = row.pair(i);
+        a = add(a, multiply(p.exact_factor(), limbs_of_value<exact>(row.term(p, e)), &inexact), &inexact);
+      }
+      return a;
+    } else {
+      // Multiples of 2^-447, and of that times 1 - p: below 2^-447 2^(831 + 40 + 84 + 53), scale among them.
+      exact_accumulator<float, 3> sum, taken;
+      const bool drops = row.of.draws.any();
+      for (std::int64_t i = n; i < count(); ++i) {
+        if (columns[i].group != n) continue;
+        const attention_pair<T> p = row.pair(i);
+        const float x = row.term(p, e);
+        for (std::int64_t at = 0; at < p.value_size; ++at) {
+          if (columns[i].is_kept) sum.add_product(p.g_value(at), p.value(at), x);
+          (drops ? taken : sum).add_product(-p.g_value(at), p.y_value(at), x);
+        }
+      }
+      const exact_limbs<T> a = limbs_of_sum<exact>(sum);
+      if (!drops) return a;
+      return add(a, multiply(limbs_of_sum<exact>(taken), kept_limbs<exact>(row.of.draws), &inexact), &inexact);
+    }
+  }
   // A_b(c) of the group that column n is the first of; n = count(): of exponent 0 where no column has it.
-  REPDL_HD_CALL ball<16> coefficient(std::int64_t n, std::int64_t e, const score_limbs& c) const {
+  REPDL_HD_CALL ball<exact> coefficient(std::int64_t n, std::int64_t e, const exact_limbs<T>& c) const {
     bool inexact = false;
-    score_limbs a = zero_limbs<16>();
+    exact_limbs<T> a = zero_limbs<exact>();
     if (n < count()) {
       if (row.has_factor(e)) {
-        // Multiples of 2^-447, and of that times 1 - p: below 2^-447 2^(831 + 40 + 84 + 53), scale among them.
-        exact_accumulator<float, 3> sum, taken;
-        const bool drops = row.of.draws.any();
-        for (std::int64_t i = n; i < count(); ++i) {
-          if (columns[i].group != n) continue;
-          const attention_pair<T> p = row.pair(i);
-          const float x = row.term(p, e);
-          for (std::int64_t at = 0; at < p.value_size; ++at) {
-            if (columns[i].is_kept) sum.add_product(p.g_value(at), p.value(at), x);
-            (drops ? taken : sum).add_product(-p.g_value(at), p.y_value(at), x);
-          }
-        }
-        a = limbs_of_sum<16>(sum);
-        if (drops) a = add(a, multiply(limbs_of_sum<16>(taken), kept_limbs(row.of.draws), &inexact), &inexact);
-        a = multiply(a, limbs_of_value<16>(row.of.scale), &inexact);
+        a = multiply(sum_of_products(n, e), limbs_of_value<exact>(row.of.scale), &inexact);
       } else {
-        sum_accumulator sum;
+        number_sum<T> sum;
         for (std::int64_t i = n; i < count(); ++i)
           if (columns[i].group == n && columns[i].is_kept) sum.add(row.term(row.pair(i), e));
-        a = limbs_of_sum<16>(sum);
+        a = limbs_of_sum<exact>(sum);
       }
     }
     if (n == count() || n == of_one) a = add(a, negated(c), &inexact);
     return {a, rounding_error(a, inexact)};
   }
-  REPDL_HD bool may_count(std::int64_t n, const score_limbs& c) const {
+  REPDL_HD bool may_count(std::int64_t n, const exact_limbs<T>& c) const {
     return n < count() ? columns[n].group == n : of_one < 0 && !c.is_zero();
   }
-  REPDL_HD ball<16> exponent(std::int64_t n) const {
-    return n < count() ? row.pair(n).exponent() : exact_ball(zero_limbs<16>());
+  REPDL_HD ball<exact> exponent(std::int64_t n) const {
+    return n < count() ? row.pair(n).exponent() : exact_ball(zero_limbs<exact>());
   }
 
   // F(c) = sum e^top.
   template <int L>
   struct scaled_sum {
     ball<L> sum;
-    ball<16> top;
+    ball<exact> top;
     bool is_zero;  // no group counts
   };
   template <int L>
-  REPDL_HD_CALL scaled_sum<L> difference(std::int64_t e, const score_limbs& c, bool asks) const {
+  REPDL_HD_CALL scaled_sum<L> difference(std::int64_t e, const exact_limbs<T>& c, bool asks) const {
     std::int64_t best = -1;
-    ball<16> top = exact_ball(zero_limbs<16>());
+    ball<exact> top = exact_ball(zero_limbs<exact>());
     for (std::int64_t n = 0; n <= count(); ++n) {
       const bool counts = asks && may_count(n, c) && !coefficient(n, e, c).middle.is_zero();
       if (!any(counts)) continue;
-      const ball<16> b = exponent(n);
+      const ball<exact> b = exponent(n);
       const int sign = sign_in(subtract(b, top));
       if (!counts || (best >= 0 && sign <= 0)) continue;
       best = n;
@@ -423,10 +453,10 @@ struct row_exact {
     for (std::int64_t n = 0; n <= count(); ++n) {
       const bool counts = asks && may_count(n, c);
       if (!any(counts)) continue;
-      const ball<16> a = coefficient(n, e, c);
+      const ball<exact> a = coefficient(n, e, c);
       const bool is_term = counts && !a.middle.is_zero();
       if (!any(is_term)) continue;
-      const ball<L> w = exponential_below<L>(is_term ? subtract(exponent(n), top) : exact_ball(zero_limbs<16>()));
+      const ball<L> w = exponential_below<L>(is_term ? subtract(exponent(n), top) : exact_ball(zero_limbs<exact>()));
       ball<L> term = shortened<L>(a);
       if (n != best) multiply_by(term, w);
       if (is_term) add_to(sum, term);
@@ -437,14 +467,14 @@ struct row_exact {
   template <int L>
   REPDL_HD_CALL neighbours<T> ends_by(std::int64_t e, bool asks) const {
     constexpr double most = 8192;
-    const scaled_sum<L> f = difference<L>(e, zero_limbs<16>(), asks);
+    const scaled_sum<L> f = difference<L>(e, zero_limbs<exact>(), asks);
     const std::int64_t power = f.top.middle.exponent;
     const bool is_far = power > 20 || (power > 0 && magnitude_of(double_near(f.top.middle)) > most);
     const bool is_negative = f.top.middle.negative != 0;
     ball<L> r = f.sum;
     const bool is_one = f.top.exact() && f.top.middle.is_zero();
     if (any(!is_far && !is_one)) {
-      const ball<L> factor = exponential(shortened<L>(is_far ? exact_ball(zero_limbs<16>()) : f.top));
+      const ball<L> factor = exponential(shortened<L>(is_far ? exact_ball(zero_limbs<exact>()) : f.top));
       if (!is_one) multiply_by(r, factor);
     }
     divide_by(r, kept_ball<L>(row.of.draws));
@@ -473,9 +503,9 @@ struct row_exact {
     decided_value<T> r{ends.low, ends.known && is_one};
     const bool is_between = asks && ends.known && !is_one;
     if (any(is_between)) {
-      score_limbs c = ends.middle();
+      exact_limbs<T> c = ends.middle();
       bool inexact = false;  // stays
-      if (row.of.draws.any()) c = multiply(c, kept_limbs(row.of.draws), &inexact);
+      if (row.of.draws.any()) c = multiply(c, kept_limbs<exact>(row.of.draws), &inexact);
       const scaled_sum<L> f = difference<L>(e, c, is_between);
       const int sign = f.is_zero ? 0 : sign_in(f.sum);
       if (is_between) r = {ends.at(sign == 2 ? 0 : sign), sign != 2 && (sign != 0 || f.is_zero)};

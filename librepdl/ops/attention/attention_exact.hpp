@@ -8,54 +8,65 @@ namespace repdl::num {
 inline namespace REPDL_ISA {
 
 // A score, exactly: the sum of products has 640 bits, and 693 times scale; slope (j - at) + mask has 24 + 63 and 277 of them. 1024 hold either, and
-// their sum unless scale takes them far apart: then it is truncated, which `inexact` says, but no zero.
-using score_limbs = multi_limb<16>;
+// their sum unless scale takes them far apart: then it is truncated, which `inexact` says, but no zero. In binary64 the sum of products, times scale,
+// is a multiple of 2^-2400 below 2^2310, slope (j - at) + mask one of 2^-1074, and products of three numbers, times 1 - p and scale, multiples
+// of 2^-3560 below 2^3340 (attention_backward.hpp): 7168 bits hold all of it.
 template <class T>
-REPDL_HD_CALL score_limbs scaled_score(const attention_query<T>& query, const dot_accumulator& sum, bool* inexact) {
-  return multiply(limbs_of_sum<16>(sum), limbs_of_value<16>(query.scale), inexact);
+inline constexpr int exact_size = is_binary64<T> ? 112 : 16;
+template <class T>
+using exact_limbs = multi_limb<exact_size<T>>;
+template <class T>
+using number_sum = exact_accumulator<attention_number<T>, 1>;
+template <class T>
+using product_sum = exact_accumulator<attention_number<T>, 2>;
+template <class T>
+REPDL_HD_CALL exact_limbs<T> scaled_score(const attention_query<T>& query, const product_sum<T>& sum, bool* inexact) {
+  return multiply(limbs_of_sum<exact_size<T>>(sum), limbs_of_value<exact_size<T>>(query.scale), inexact);
 }
-// slope times an integer, plus two numbers of binary32.
+// slope times an integer, plus two numbers of binary32, or T's.
 template <class T>
-REPDL_HD_CALL score_limbs score_bias(const attention_query<T>& query, std::int64_t places, double a, double b) {
+REPDL_HD_CALL exact_limbs<T> score_bias(const attention_query<T>& query, std::int64_t places, double a, double b) {
+  constexpr int N = exact_size<T>;
   bool inexact = false;  // stays
-  const score_limbs r = add(limbs_of_value<16>(a), limbs_of_value<16>(b), &inexact);
-  const score_limbs slope = limbs_of_value<16>(query.has_slope ? query.slope : 0.0);
+  const exact_limbs<T> r = add(limbs_of_value<N>(a), limbs_of_value<N>(b), &inexact);
+  const exact_limbs<T> slope = limbs_of_value<N>(query.has_slope ? query.slope : 0.0);
   const auto n = static_cast<std::uint64_t>(places < 0 ? -places : places);
-  const score_limbs along = multiply(slope, n, &inexact);
+  const exact_limbs<T> along = multiply(slope, n, &inexact);
   return add(r, places < 0 ? negated(along) : along, &inexact);
 }
 // The score less `less`.
 template <class T>
-REPDL_HD_CALL ball<16> exact_score(const attention_query<T>& query, std::int64_t j, double less = 0.0) {
-  dot_accumulator sum;
+REPDL_HD_CALL ball<exact_size<T>> exact_score(const attention_query<T>& query, std::int64_t j, double less = 0.0) {
+  product_sum<T> sum;
   for (std::int64_t d = 0; d < query.size; ++d) sum.add_product(query.query_value(d), query.key_value(j, d));
   bool inexact = false;
-  const score_limbs product = scaled_score(query, sum, &inexact);
+  const exact_limbs<T> product = scaled_score(query, sum, &inexact);
   const double mask = query.is_added ? static_cast<double>(query.mask_value(j)) : 0.0;
-  const score_limbs r = add(product, score_bias(query, j - query.at, mask, -less), &inexact);
+  const exact_limbs<T> r = add(product, score_bias(query, j - query.at, mask, -less), &inexact);
   return {r, rounding_error(r, inexact)};
 }
 // Whether a_i = a_j: scale (q k_i - q k_j) and the difference of what is added to them, the sum of which is only truncated where one of both is too
 // large for it to be 0.
 template <class T>
 REPDL_HD_CALL bool same_score(const attention_query<T>& query, std::int64_t i, std::int64_t j) {
-  dot_accumulator difference;
+  product_sum<T> difference;
   for (std::int64_t d = 0; d < query.size; ++d) {
-    const float x = query.query_value(d);
+    const attention_number<T> x = query.query_value(d);
     difference.add_product(x, query.key_value(i, d));
     difference.add_product(-x, query.key_value(j, d));
   }
   bool inexact = false;
   const double a = query.is_added ? static_cast<double>(query.mask_value(i)) : 0.0;
   const double b = query.is_added ? static_cast<double>(query.mask_value(j)) : 0.0;
-  const score_limbs rest = score_bias(query, i - j, a, -b);
+  const exact_limbs<T> rest = score_bias(query, i - j, a, -b);
   return add(scaled_score(query, difference, &inexact), rest, &inexact).is_zero();
 }
 
 // 1 - p.
-REPDL_HD score_limbs kept_limbs(const attention_draws& draws) {
+template <int L>
+REPDL_HD multi_limb<L> kept_limbs(const attention_draws& draws) {
   bool inexact = false;  // stays
-  return add(limbs_of_value<16>(1.0), limbs_of_value<16>(-draws.dropped), &inexact);
+  return add(limbs_of_value<L>(1.0), limbs_of_value<L>(-draws.dropped), &inexact);
 }
 
 // Whether two scores may be equal by what is known of them.
@@ -80,15 +91,18 @@ REPDL_HD ball<L> shortened(const ball<M>& a) {
 // was: nvcc 13.0, sm_90, H200.)
 template <int L>
 REPDL_HD ball<L> kept_ball(const attention_draws& draws) {
-  return shortened<L>(exact_ball(kept_limbs(draws)));
+  return shortened<L>(exact_ball(kept_limbs<16>(draws)));
 }
-// e^x for x <= 0; far below only enclosed: between 0 and 2^(-64 (L + 4)).
-template <int L>
-REPDL_HD_CALL ball<L> exponential_below(const ball<16>& x) {
+// e^x for x <= 0; far below only enclosed: between 0 and 2^(-64 (L + 4)), or beside terms of binary64, whose magnitudes are far apart, 2^-11800, more
+// than e^-8192.
+template <int L, int M>
+REPDL_HD_CALL ball<L> exponential_below(const ball<M>& x) {
+  constexpr bool is_wide = M > 16;
+  constexpr double far = is_wide ? -8192.0 : -45.0 * (L + 5);
   const lanes_together together;
   const std::int64_t exponent = x.middle.exponent;
-  const bool is_far = exponent > 20 || (exponent > 0 && double_near(x.middle) < -45.0 * (L + 5));
-  ball<L> r{zero_limbs<L>(), power_magnitude(-64 * (L + 4))};
+  const bool is_far = exponent > 20 || (exponent > 0 && double_near(x.middle) < far);
+  ball<L> r{zero_limbs<L>(), power_magnitude(is_wide ? -11800 : -64 * (L + 4))};
   if (!is_far) r = exponential(shortened<L>(x));
   together.meet();
   return r;
@@ -110,27 +124,27 @@ struct neighbours {
     const bool near = !is_nan(a) && !is_nan(b) && place_of(y) - place_of(x) == 1;
     return {a, b, near};
   }
-  REPDL_HD bool is_zero() const { return widen_to_float(low) == 0 && widen_to_float(high) == 0; }
+  REPDL_HD bool is_zero() const { return number_of(low) == 0 && number_of(high) == 0; }
   REPDL_HD T at(int sign) const {
     if (sign != 0) return sign < 0 ? low : high;
     if (is_zero()) return from_bits<T>(storage_of<T>{0});
     return (to_bits(low) & 1) == 0 ? low : high;
   }
   // The middle, exactly.
-  REPDL_HD score_limbs middle() const {
-    sum_accumulator sum;
+  REPDL_HD exact_limbs<T> middle() const {
+    number_sum<T> sum;
     take_from(sum);
-    return negated(scaled(limbs_of_sum<16>(sum), -1));
+    return negated(scaled(limbs_of_sum<exact_size<T>>(sum), -1));
   }
   // sum -= low + high, twice the middle.
-  REPDL_HD void take_from(sum_accumulator& sum) const {
+  REPDL_HD void take_from(number_sum<T>& sum) const {
     take(sum, low);
     take(sum, high);
   }
 
  private:
-  REPDL_HD static void take(sum_accumulator& sum, T x) {
-    const float f = widen_to_float(x);
+  REPDL_HD static void take(number_sum<T>& sum, T x) {
+    const attention_number<T> f = number_of(x);
     if (is_finite(static_cast<double>(f))) {
       sum.add(-f);
     } else {
@@ -148,6 +162,8 @@ struct alone {
 // The keys of a query with their scores, in memory that the caller has: keys[j - first].
 template <class T, class Any = alone>
 struct query_exact {
+  static constexpr int exact = exact_size<T>;
+  using lse_number = lse_of<T>;
   const attention_query<T>& query;
   late_key* keys;
   bool has_groups = false;
@@ -177,22 +193,23 @@ struct query_exact {
     has_groups = true;
   }
 
-  // 2 V_g for the group that key n is the first of: sums of multiples of 2^-149, and of 2^-149 (1 - p), below 2^192.
-  REPDL_HD_CALL score_limbs group_sum(std::int64_t n, std::int64_t e, const neighbours<T>& ends) const {
-    sum_accumulator sum, taken;
+  // 2 V_g for the group that key n is the first of: sums of multiples of 2^-149, and of 2^-149 (1 - p), below 2^192; in binary64 of 2^-1074, below 2^1088.
+  REPDL_HD_CALL exact_limbs<T> group_sum(std::int64_t n, std::int64_t e, const neighbours<T>& ends) const {
+    number_sum<T> sum, taken;
     const bool drops = query.draws.any();
     for (std::int64_t i = n; i < count(); ++i) {
       if (keys[i].group != n) continue;
       if (query.is_kept(query.first + i)) {
-        const float x = query.value(query.first + i, e);
+        const attention_number<T> x = query.value(query.first + i, e);
         sum.add(x);
         sum.add(x);
       }
       ends.take_from(drops ? taken : sum);
     }
-    if (!drops) return limbs_of_sum<16>(sum);
+    if (!drops) return limbs_of_sum<exact>(sum);
     bool inexact = false;  // stays
-    return add(limbs_of_sum<16>(sum), multiply(limbs_of_sum<16>(taken), kept_limbs(query.draws), &inexact), &inexact);
+    const exact_limbs<T> of_middle = multiply(limbs_of_sum<exact>(taken), kept_limbs<exact>(query.draws), &inexact);
+    return add(limbs_of_sum<exact>(sum), of_middle, &inexact);
   }
   // Whether key n is the first of a group that has a sum.
   REPDL_HD bool counts(std::int64_t n, std::int64_t e, const neighbours<T>& ends) const {
@@ -202,11 +219,11 @@ struct query_exact {
   template <class IsMeant>
   REPDL_HD std::int64_t greatest(const IsMeant& is_meant) const {
     std::int64_t best = -1;
-    ball<16> top = exact_ball(zero_limbs<16>());
+    ball<exact> top = exact_ball(zero_limbs<exact>());
     for (std::int64_t n = 0; n < count(); ++n) {
       const bool meant = is_meant(n);
       if (!any(meant)) continue;
-      const ball<16> a = exact_score(query, query.first + n);
+      const ball<exact> a = exact_score(query, query.first + n);
       const int sign = sign_in(subtract(a, top));
       if (!meant || (best >= 0 && sign <= 0)) continue;
       best = n;
@@ -216,7 +233,7 @@ struct query_exact {
   }
   // e^(a_n - a_top), exactly 1 for the top itself.
   template <int L>
-  REPDL_HD ball<L> weight(std::int64_t n, std::int64_t top, const ball<16>& most) const {
+  REPDL_HD ball<L> weight(std::int64_t n, std::int64_t top, const ball<exact>& most) const {
     ball<L> w = exponential_below<L>(subtract(exact_score(query, query.first + n), most));
     if (n == top) w = exact_ball(limbs_of_power<L>(0));
     return w;
@@ -226,7 +243,7 @@ struct query_exact {
   template <int L>
   REPDL_HD_CALL int sign_at(std::int64_t e, const neighbours<T>& ends, std::int64_t top) const {
     const lanes_together together;
-    const ball<16> most = exact_score(query, query.first + top);
+    const ball<exact> most = exact_score(query, query.first + top);
     ball<L> sum = exact_ball(zero_limbs<L>());
     for (std::int64_t n = 0; n < count(); ++n) {
       if (keys[n].group != n) continue;
@@ -259,7 +276,7 @@ struct query_exact {
   template <int L>
   REPDL_HD_CALL neighbours<T> ends_by(std::int64_t e, std::int64_t top) const {
     const lanes_together together;
-    const ball<16> most = exact_score(query, query.first + top);
+    const ball<exact> most = exact_score(query, query.first + top);
     ball<L> sum = exact_ball(zero_limbs<L>());
     ball<L> weights = sum;
     for (std::int64_t n = 0; n < count(); ++n) {
@@ -294,6 +311,14 @@ struct query_exact {
       }
       if (is_unknown) ends = found;
     }
+    if constexpr (is_binary64<T>) {
+      // Around 0 there are more numbers of binary64 than few balls tell apart: whether it is 0 the groups say.
+      const bool may_vanish = asks && !ends.known;
+      if (any(may_vanish)) {
+        const int sign = sign_between(e, {from_bits<T>(sign_mask<T>), T{}, true}, bits, may_vanish);
+        if (may_vanish && sign == 0) ends = {T{}, T{}, true};
+      }
+    }
     const bool is_one = to_bits(ends.low) == to_bits(ends.high);
     const bool is_between = asks && ends.known && !is_one;
     int sign = 0;
@@ -303,15 +328,16 @@ struct query_exact {
 
   // ln of the sum of exponentials, of at least one key.
   template <int L>
-  REPDL_HD_CALL decided_value<float> logarithm_by(std::int64_t top) const {
+  REPDL_HD_CALL decided_value<lse_number> logarithm_by(std::int64_t top) const {
+    constexpr int least = is_binary64<T> ? -2410 : -560;
     const lanes_together together;
-    const ball<16> most = exact_score(query, query.first + top);
+    const ball<exact> most = exact_score(query, query.first + top);
     ball<L> rest = exact_ball(zero_limbs<L>());
     std::int64_t others = 0, equal = 0;
     for (std::int64_t n = 0; n < count(); ++n) {
       if (!has_weight(n) || n == top) continue;
       ++others;
-      const ball<16> gap = subtract(exact_score(query, query.first + n), most);
+      const ball<exact> gap = subtract(exact_score(query, query.first + n), most);
       if (gap.middle.is_zero() && gap.exact()) {
         ++equal;
       } else {
@@ -320,20 +346,23 @@ struct query_exact {
     }
     if (equal == 0) {
       to_logarithm_1p(rest);
-      if (below_power(rest, -560)) set_power(rest, -560);
+      if (below_power(rest, least)) set_power(rest, least);
     } else {
       add_count(rest, equal + 1);
       to_logarithm(rest);
     }
-    add_to(rest, shortened<L>(most));
-    decided_value<float> r = round_ball<float>(rest);
-    if (others == 0 && most.exact()) r = {from_bits<float>(round_bits<float>(most.middle)), true};
+    // Of a score of binary64, which may be a midpoint, all bits.
+    constexpr int M = is_binary64<T> ? exact : L;
+    ball<M> sum = widen_ball<M>(rest);
+    add_to(sum, shortened<M>(most));
+    decided_value<lse_number> r = round_ball<lse_number>(sum);
+    if (others == 0 && most.exact()) r = {from_bits<lse_number>(round_bits<lse_number>(most.middle)), true};
     together.meet();
     return r;
   }
-  REPDL_HD decided_value<float> logarithm(int bits) const {
+  REPDL_HD decided_value<lse_number> logarithm(int bits) const {
     const std::int64_t top = greatest([&](std::int64_t n) { return has_weight(n); });
-    decided_value<float> r{0.0f, false};
+    decided_value<lse_number> r{0, false};
     if (bits >= 512) r = logarithm_by<8>(top);
     if constexpr (!on_device) {
       if (!r.decided && bits >= 1024) r = logarithm_by<16>(top);

@@ -243,17 +243,18 @@ TEST_CASE("attention on CUDA, emulated: classes") {
   std::uint64_t seed = 0;
   context ctx({.threads = 1});
   for (const sample_class kind : reference::element_classes) {
-    for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32}) {
+    for (const dtype t : {dtype::f16, dtype::bf16, dtype::f32, dtype::f64}) {
       CAPTURE(std::string(name_of(kind)));
       CAPTURE(std::string(name_of(t)));
       const shape_list q{2, 5, 8}, k{1, 6, 8}, queries{2, 5};
+      const dtype of_rows = t == dtype::f64 ? t : dtype::f32;
       attributes attrs;
       if (seed % 6 >= 4) attrs = {{"dropout", 0.5}, {"seed", static_cast<std::int64_t>(seed)}};
       const std::vector<array> forward = reference::fill_attention(kind, {t, t, t}, {q, k, k}, attrs, ++seed);
       CHECK(emulate("attention", forward, attrs, tier::binary64, false).out ==
             run(ctx, tests::call_case{"attention", forward, attrs}));
-      const std::vector<array> backward = reference::fill_attention_backward(kind, {t, t, t, t, t, dtype::f32},
-                                                                             {q, q, k, k, q, queries}, attrs, ++seed);
+      const std::vector<array> backward =
+          reference::fill_attention_backward(kind, {t, t, t, t, t, of_rows}, {q, q, k, k, q, queries}, attrs, ++seed);
       CHECK(emulate("attention_backward", backward, attrs, tier::binary64, false).out ==
             run(ctx, tests::call_case{"attention_backward", backward, attrs}));
     }

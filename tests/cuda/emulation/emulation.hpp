@@ -86,7 +86,7 @@ class block {
  private:
   struct fiber {
     ucontext_t context;
-    std::vector<char> stack = std::vector<char>(std::size_t{1} << 18);
+    std::vector<char> stack = std::vector<char>(std::size_t{1} << 20);
     jmp_buf place;
     bool has_begun = false, is_done = false;
   };
