@@ -1,6 +1,6 @@
-// nll_loss and its gradient. Losses and gradients of elements: a thread for each. A sum or mean, and the sum of the weights, are four
-// launches, whatever the data (as loss.cu): sums of blocks in binary64, one block that joins them and tests, and where that leaves
-// anything undecided the same exactly.
+// nll_loss and its gradient. Losses of elements: a thread for each. Gradients, of which a sample has one that is not 0: zeros, then a
+// thread for each sample. A sum or mean, and the sum of the weights, are four launches, whatever the data (as loss.cu): sums of blocks in
+// binary64, one block that joins them and tests, and where that leaves anything undecided the same exactly.
 #include "backends/cuda/core/block_sums.cuh"
 #include "backends/cuda/core/launch.cuh"
 #include "librepdl/ops/losses/nll.hpp"
@@ -20,7 +20,9 @@ struct nll_geometry {
   const void* weight;
   const void* total;
   void* out;
-  shared_elements<4> elements;  // x, targets, out, the element's class
+  std::int64_t out_class_stride;  // of gradients
+  bool is_zeroed;                 // the same: all are 0 before
+  shared_elements<3> elements;    // samples: x, targets, out
 };
 template <class T>
 __device__ double weight_of(const nll_geometry& g, std::int64_t target) {
@@ -51,19 +53,28 @@ __global__ void __launch_bounds__(threads) nll_losses(const __grid_constant__ nl
 }
 
 template <class T>
+__global__ void __launch_bounds__(threads) nll_zeros(T* out, std::int64_t count) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < count; i += step)
+    out[i] = T{};
+}
+template <class T>
 __global__ void __launch_bounds__(threads) nll_gradients(const __grid_constant__ nll_geometry g, counter* counters) {
-  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::proved, g.elements.count);
-  g.elements.for_each<threads, 4>([&](const std::int64_t(&at)[4]) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, tier::proved, g.elements.count * g.classes);
+  g.elements.for_each<threads, 3>([&](const std::int64_t(&at)[3]) {
     const std::int64_t target = g.targets[at[1]];
     const num::nll_target kind = num::kind_of_target(target, g.ignore_index, g.classes);
-    T value = kind == num::nll_target::absent ? num::from_bits<T>(num::format<T>::nan) : T{};
-    if (kind == num::nll_target::present && target == at[3]) {
-      const double of = num::widen(static_cast<const T*>(g.x)[at[0]]);
-      const double w = weight_of<T>(g, target);
-      value = g.total == nullptr ? num::nll_product<T>(of, w)
-                                 : num::nll_quotient<T>(of, w, *static_cast<const num::nll_weight<T>*>(g.total));
+    T* const out = static_cast<T*>(g.out) + at[2];
+    if (kind == num::nll_target::absent || !g.is_zeroed) {
+      const T all = kind == num::nll_target::absent ? num::from_bits<T>(num::format<T>::nan) : T{};
+      for (std::int64_t c = 0; c < g.classes; ++c) out[c * g.out_class_stride] = all;
     }
-    static_cast<T*>(g.out)[at[2]] = value;
+    if (kind != num::nll_target::present) return;
+    const double of = num::widen(static_cast<const T*>(g.x)[at[0]]);
+    const double w = weight_of<T>(g, target);
+    out[target * g.out_class_stride] =
+        g.total == nullptr ? num::nll_product<T>(of, w)
+                           : num::nll_quotient<T>(of, w, *static_cast<const num::nll_weight<T>*>(g.total));
   });
 }
 
@@ -148,15 +159,32 @@ class nll_work final : public planned {
     g.classes = p_.classes, g.ignore_index = p_.ignore_index;
     g.class_stride = p_.class_stride, g.weight_stride = p_.weight_stride;
     g.x = p_.x, g.targets = p_.targets, g.weight = p_.weight, g.total = p_.total, g.out = p_.out;
-    g.elements.count = p_.count;
-    g.elements.small = fits_32_bits(p_.count) && !j.device.choice.wide;
-    strided_axes<4>& axes = g.elements.axes;
-    axes.set_shape(p_.rank, p_.shape);
-    axes.set_stride(0, p_.x_stride);
-    axes.set_stride(1, p_.target_stride);
-    axes.set_stride(2, p_.out_stride);
-    axes.set_stride(3, p_.class_of);
+    g.elements.count = 1;
+    plan::axes shape{}, stride[3]{};
+    int rank = 0;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(p_.rank); ++d) {
+      if (p_.class_of[d] != 0) {
+        g.out_class_stride = p_.out_stride[d];
+        continue;
+      }
+      const auto to = static_cast<std::size_t>(rank++);
+      shape[to] = p_.shape[d];
+      stride[0][to] = p_.x_stride[d], stride[1][to] = p_.target_stride[d], stride[2][to] = p_.out_stride[d];
+      g.elements.count *= p_.shape[d];
+    }
+    g.elements.small = fits_32_bits(g.elements.count) && !j.device.choice.wide;
+    strided_axes<3>& axes = g.elements.axes;
+    axes.set_shape(rank, shape);
+    for (int i = 0; i < 3; ++i) axes.set_stride(i, stride[i]);
     return g;
+  }
+  // Whether the gradients lie side by side.
+  bool is_dense() const {
+    std::int64_t step = 1;
+    for (auto d = static_cast<std::size_t>(p_.rank); d-- > 0; step *= p_.shape[d]) {
+      if (p_.out_stride[d] != step) return false;
+    }
+    return true;
   }
 
   void enqueue() override {
@@ -166,12 +194,17 @@ class nll_work final : public planned {
   }
 
   template <class T>
-  void launch(const nll_geometry& g) {
+  void launch(nll_geometry g) {
     if (p_.each && p_.count > 0) {
-      const unsigned grid = grid_for(j.device, ceil_div(p_.count, threads), 32);
+      const unsigned grid = grid_for(j.device, ceil_div(g.elements.count, threads), 32);
       if (p_.op == ops::op_id::nll_loss) {
         launch_kernel<nll_losses<T>>(j, grid, threads, 0, g, j.counters);
       } else {
+        g.is_zeroed = is_dense();
+        if (g.is_zeroed) {
+          const unsigned blocks = grid_for(j.device, ceil_div(p_.count, threads), 32);
+          launch_kernel<nll_zeros<T>>(j, blocks, threads, 0, static_cast<T*>(g.out), p_.count);
+        }
         launch_kernel<nll_gradients<T>>(j, grid, threads, 0, g, j.counters);
       }
     }
