@@ -3,7 +3,6 @@
 
 #include "librepdl/api/submit.hpp"
 #include "librepdl/ops.hpp"
-#include "librepdl/ops/operations.hpp"
 
 namespace repdl {
 namespace {

@@ -352,8 +352,8 @@ struct splitting {
       } of_warp[warps];
       struct {
         double sums[warps][16][Size + 2];
-        joined_survey<warps> of_keys, of_values;
-      };
+        joined_survey<warps> keys, values;
+      } of_block;
     };
   };
 };
@@ -437,16 +437,16 @@ __global__ void __launch_bounds__(splitting<T, Size>::threads)
   }
   wait_for_copies<0>();
   __syncthreads();  // the tiles' memory is free
-  m.of_keys.clear();
-  m.of_values.clear();
+  m.of_block.keys.clear();
+  m.of_block.values.clear();
   __syncthreads();
-  m.of_keys.add(of_keys);
-  m.of_values.add(of_values);
+  m.of_block.keys.add(of_keys);
+  m.of_block.values.add(of_values);
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     over_lanes_of_row(sum[h]);
     over_lanes_of_row(squares[h]);
-    double* const to = m.sums[warp][row + 8 * h];
+    double* const to = m.of_block.sums[warp][row + 8 * h];
 #pragma unroll
     for (int s = 0; s < steps; ++s) {
       to[8 * s + 2 * t] = o[s][2 * h];
@@ -462,10 +462,10 @@ __global__ void __launch_bounds__(splitting<T, Size>::threads)
     const int r = i / (Size + 2), e = i % (Size + 2);
     double all = 0;
 #pragma unroll
-    for (int w = 0; w < cut::warps; ++w) all += m.sums[w][r][e];
+    for (int w = 0; w < cut::warps; ++w) all += m.of_block.sums[w][r][e];
     sums[((of * parts + part) * rows + r) * numbers_of_part + (e < Size ? e : most_size + e - Size)] = all;
   }
-  write_chunk(statistics + (of * parts + part) * numbers_of_chunk, m.of_keys, m.of_values);
+  write_chunk(statistics + (of * parts + part) * numbers_of_chunk, m.of_block.keys, m.of_block.values);
 }
 
 // A warp a query: adds up the parts.
