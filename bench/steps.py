@@ -14,8 +14,8 @@
     lenet         LeNet-5 (Y. LeCun et al., 1998), 50 images of 32 x 32, f32, SGD with momentum
 
 PyTorch's convolutions are those in f32, not TF32. --graph: both as a CUDA graph, so without the time that the host takes between launches, and without the
-optimiser. --operations: then also what PyTorch's profiler says of one step
-with librepdl, operation by operation. --kernels: the same of kernels, of both: what each adds to the time line, as kernels may begin while others run.
+optimiser. --operations: then also what PyTorch's profiler says of one step with librepdl, operation by operation. --kernels: the same of kernels, of both: what
+each adds to the time line, as kernels may begin while others run.
 """
 
 import argparse

@@ -3,7 +3,26 @@
 #include <vector>
 
 #include "librepdl/api/submit.hpp"
-#include "librepdl/ops.hpp"
+#include "librepdl/export.hpp"
+#include "librepdl/options.hpp"
+
+// Declared here, too, for ops.hpp has all elementwise functions, and what includes it is compiled again with each new one.
+namespace repdl REPDL_EXPORT {
+void attention(context& ctx, const_tensor_view q, const_tensor_view k, const_tensor_view v, tensor_view out,
+               const attention_options& options, const_tensor_view mask, const_tensor_view slopes, tensor_view lse);
+void attention_backward(context& ctx, const_tensor_view g, const_tensor_view q, const_tensor_view k,
+                        const_tensor_view v, const_tensor_view y, const_tensor_view lse, tensor_view grad_q,
+                        tensor_view grad_k, tensor_view grad_v, const attention_options& options,
+                        const_tensor_view mask, const_tensor_view slopes);
+void attention_varlen(context& ctx, const_tensor_view q, const_tensor_view k, const_tensor_view v,
+                      const_tensor_view q_offsets, const_tensor_view k_offsets, tensor_view out,
+                      const attention_options& options, const_tensor_view slopes, tensor_view lse);
+void attention_varlen_backward(context& ctx, const_tensor_view g, const_tensor_view q, const_tensor_view k,
+                               const_tensor_view v, const_tensor_view y, const_tensor_view lse,
+                               const_tensor_view q_offsets, const_tensor_view k_offsets, tensor_view grad_q,
+                               tensor_view grad_k, tensor_view grad_v, const attention_options& options,
+                               const_tensor_view slopes);
+}  // namespace repdl
 
 namespace repdl {
 namespace {

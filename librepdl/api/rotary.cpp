@@ -2,7 +2,18 @@
 #include <utility>
 
 #include "librepdl/api/submit.hpp"
-#include "librepdl/ops.hpp"
+#include "librepdl/export.hpp"
+#include "librepdl/options.hpp"
+
+// Declared here, too, for ops.hpp has all elementwise functions, and what includes it is compiled again with each new one.
+namespace repdl REPDL_EXPORT {
+void sum_of_products(context& ctx, const_tensor_view x, const_tensor_view y, const_tensor_view z, const_tensor_view w,
+                     tensor_view out);
+void difference_of_products(context& ctx, const_tensor_view x, const_tensor_view y, const_tensor_view z,
+                            const_tensor_view w, tensor_view out);
+void rotary(context& ctx, const_tensor_view x, const_tensor_view cos, const_tensor_view sin, tensor_view out,
+            const rotary_options& options);
+}  // namespace repdl
 
 namespace repdl {
 namespace {
