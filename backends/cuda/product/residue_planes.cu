@@ -8,9 +8,10 @@ namespace {
 constexpr int group_lines = 32;  // of a block
 constexpr int square_threads = 256;
 constexpr int square_warps = square_threads / 32;
-constexpr int chunk = 16;  // terms that a thread converts at a time
+constexpr int chunk = 16;  // terms of a line's panel that a thread has, bytes of a plane that it writes
 constexpr int chunks = residue_panel / chunk;
 constexpr int plane_threads = group_lines * chunks;
+constexpr int blocks_at_once = 2;  // of a multiprocessor
 
 // Of one operand: a block has 32 lines, and some of their panels of terms.
 struct work_of_operand {
@@ -123,15 +124,18 @@ template <int M>
 __device__ void write_plane(const int (&w)[chunk], std::int8_t* to) {
   constexpr int p = num::moduli.at[M];
   constexpr int reciprocal = static_cast<int>(((std::uint64_t{1} << 32) + p - 1) / p);
-  unsigned out[chunk / 4];
+  alignas(16) unsigned out[chunk / 4];
 #pragma unroll
   for (int j = 0; j < chunk / 4; ++j) {
     unsigned b[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) b[i] = static_cast<unsigned>(w[4 * j + i] - __mulhi(w[4 * j + i], reciprocal) * p);
+    for (int i = 0; i < 4; ++i) {
+      const int v = w[4 * j + i];
+      b[i] = static_cast<unsigned>(p == 256 ? v : v - __mulhi(v, reciprocal) * p);
+    }
     out[j] = __byte_perm(__byte_perm(b[0], b[1], 0x0040), __byte_perm(b[2], b[3], 0x0040), 0x5410) ^ 0x80808080u;
   }
-  *reinterpret_cast<uint4*>(to) = make_uint4(out[0], out[1], out[2], out[3]);
+  *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(out);
 }
 // Of integers below 2^48: binary64 takes the remainder modulo three moduli at once, whose product M is below 2^24: t = rint(a / M) or its neighbour,
 // a - t M is exact.
@@ -162,11 +166,14 @@ __device__ double ratio_of(double lost, double squares, std::int64_t parts) {
 
 template <class T>
 struct converted_lines {
-  static constexpr int pitch = chunks * (chunk + 1) + 1;  // neighbours are in other banks
+  static constexpr int pitch = residue_panel + 1;  // neighbours are in other banks
   T tile[group_lines * pitch];
-  double ratio_of_warp[plane_threads / 32];
+  double scale[group_lines], back[group_lines], lost[group_lines];
 };
-template <class T>
+
+// A thread has a line's chunk: those terms of a panel that let neighbours read 16 bytes each, side by side. Sums know no order
+// of terms, and both operands have the same.
+template <bool Packed, class T>
 __device__ __forceinline__ void convert(const work_of_operand& w, unsigned block, converted_lines<T>& shared) {
   const residue_operand& o = w.operand;
   const operand_source& s = o.source;
@@ -175,59 +182,71 @@ __device__ __forceinline__ void convert(const work_of_operand& w, unsigned block
   const int tid = static_cast<int>(threadIdx.x);
   const int r = tid / chunks;
   const int c = tid % chunks;
+  constexpr int unit = 16 / sizeof(T);
+  const auto term_of_chunk = [&](int i) { return i / unit * (unit * chunks) + c * unit + i % unit; };
   const std::int64_t line = at.line0 + r;
   const bool inside = line < w.piece.lines;
   const std::int64_t plane = w.piece.panels * o.k_panels * (residue_panel * residue_panel);
-  const std::int64_t known = at.batch * s.rows + w.piece.first + line;
-  const double squares = inside ? o.lines.squares[known] : 0.0;
-  const int shift = num::residue_shift(o.lines.limit, residue_lines::norm_of(squares));
-  const double scale = num::power_of_two(shift);
-  const double back = num::power_of_two(-shift);
-  double lost = 0;
+  const std::int64_t first_known = at.batch * s.rows + w.piece.first + at.line0;
   std::int8_t* const to = o.planes + at.batch * o.moduli * plane +
                           (line / residue_panel * o.k_panels * residue_panel + line % residue_panel) * residue_panel +
                           (c ^ static_cast<int>(line & 7)) * chunk;
-  constexpr int units = chunk * static_cast<int>(sizeof(T)) / 16;
-  for (std::int64_t panel = at.part; panel < o.k_panels; panel += w.parts) {
+  // Where lines are not packed a thread reads terms of other lines than its own, the first one here, the others a distance apart.
+  const int line_read = w.k_fast ? tid / residue_panel : tid % group_lines;
+  const int term_read = w.k_fast ? tid % residue_panel : tid / group_lines;
+  const int line_step = w.k_fast ? plane_threads / residue_panel : 0;
+  const int term_step = w.k_fast ? 0 : plane_threads / group_lines;
+  T* const written = shared.tile + line_read * shared.pitch + term_read;
+  const auto read = [&](std::int64_t panel, T(&x)[chunk]) {
     const std::int64_t k0 = panel * residue_panel;
-    alignas(16) T x[chunk];
-    if (o.packed) {
-      const T* const row = from + line * s.row_stride + k0 + c * chunk;
-      if (inside && k0 + (c + 1) * chunk <= s.k) {
+    if constexpr (Packed) {
+      const T* const row = from + line * s.row_stride + k0;
 #pragma unroll
-        for (int j = 0; j < units; ++j) reinterpret_cast<uint4*>(x)[j] = reinterpret_cast<const uint4*>(row)[j];
-      } else {
+      for (int i = 0; i < chunk; i += unit) {
+        const int term = term_of_chunk(i);
+        if (inside && k0 + term + unit <= s.k) {
+          *reinterpret_cast<uint4*>(x + i) = *reinterpret_cast<const uint4*>(row + term);
+        } else {
 #pragma unroll
-        for (int i = 0; i < chunk; ++i) x[i] = inside && k0 + c * chunk + i < s.k ? row[i] : T{};
+          for (int n = 0; n < unit; ++n) x[i + n] = inside && k0 + term + n < s.k ? row[term + n] : T{};
+        }
       }
     } else {
-      const auto line_of = [&](int i) {
-        const int n = i * plane_threads + tid;
-        return w.k_fast ? n / residue_panel : n % group_lines;
-      };
-      const auto term_of = [&](int i) {
-        const int n = i * plane_threads + tid;
-        return w.k_fast ? n % residue_panel : n / group_lines;
-      };
+      const std::int64_t lines = w.piece.lines - (at.line0 + line_read);
+      const std::int64_t terms = s.k - (k0 + term_read);
+      const std::int64_t step = line_step * s.row_stride + term_step * s.k_stride;
+      const T* it = from + (at.line0 + line_read) * s.row_stride + (k0 + term_read) * s.k_stride;
 #pragma unroll
-      for (int i = 0; i < chunk; ++i) {
-        const std::int64_t l = at.line0 + line_of(i);
-        const std::int64_t k = k0 + term_of(i);
-        x[i] = l < w.piece.lines && k < s.k ? from[l * s.row_stride + k * s.k_stride] : T{};
-      }
+      for (int i = 0; i < chunk; ++i, it += step) x[i] = i * line_step < lines && i * term_step < terms ? *it : T{};
+    }
+  };
+  alignas(16) T x[chunk];
+  read(at.part, x);
+  double squares = 0;  // of the line that a thread of the first warp knows
+  const bool knows = tid < group_lines && at.line0 + tid < w.piece.lines;
+  if (knows) {
+    squares = o.lines.squares[first_known + tid];
+    const int shift = num::residue_shift(o.lines.limit, residue_lines::norm_of(squares));
+    shared.scale[tid] = num::power_of_two(shift);
+    shared.back[tid] = num::power_of_two(-shift);
+  }
+  __syncthreads();
+  const double scale = shared.scale[r];
+  const double back = shared.back[r];
+  double lost = 0;
+  for (std::int64_t panel = at.part, next; panel < o.k_panels; panel = next) {
+    if constexpr (!Packed) {
+#pragma unroll
+      for (int i = 0; i < chunk; ++i) written[i * (line_step * shared.pitch + term_step)] = x[i];
       __syncthreads();
 #pragma unroll
-      for (int i = 0; i < chunk; ++i) {
-        const int k = term_of(i);
-        shared.tile[line_of(i) * shared.pitch + k / chunk * (chunk + 1) + k % chunk] = x[i];
-      }
-      __syncthreads();
-#pragma unroll
-      for (int i = 0; i < chunk; ++i) x[i] = shared.tile[r * shared.pitch + c * (chunk + 1) + i];
+      for (int i = 0; i < chunk; ++i) x[i] = shared.tile[r * shared.pitch + term_of_chunk(i)];
       if (o.copy != nullptr && w.is_new && inside) {
-        T* const copy = static_cast<T*>(o.copy) + known * o.k_panels * residue_panel + k0 + c * chunk;
+        T* const copy = static_cast<T*>(o.copy) + ((first_known + r) * o.k_panels + panel) * residue_panel;
 #pragma unroll
-        for (int j = 0; j < units; ++j) reinterpret_cast<uint4*>(copy)[j] = reinterpret_cast<const uint4*>(x)[j];
+        for (int i = 0; i < chunk; i += unit) {
+          *reinterpret_cast<uint4*>(copy + term_of_chunk(i)) = *reinterpret_cast<const uint4*>(x + i);
+        }
       }
     }
     double a[chunk];
@@ -239,30 +258,44 @@ __device__ __forceinline__ void convert(const work_of_operand& w, unsigned block
           num::fma(-a[i], back, v);  // exact: a multiple of v's last place, and at most half of 2^-shift
       lost = num::fma(rest, rest, lost);
     }
+    next = panel + w.parts;
+    if (next < o.k_panels) read(next, x);
     if (inside) write_planes<0>(a, o.moduli, to + panel * (residue_panel * residue_panel), plane);
+    if (!Packed) __syncthreads();
   }
   if (!w.is_new) return;
 #pragma unroll
   for (int distance = chunks / 2; distance >= 1; distance /= 2) lost += __shfl_xor_sync(full_warp, lost, distance);
-  if (c == 0 && inside && lost != 0) atomicAdd(o.lines.squares + o.lines.count + known, lost);
+  if (c == 0) shared.lost[r] = lost;
+  __syncthreads();
+  if (tid >= group_lines) return;
+  lost = knows ? shared.lost[tid] : 0.0;
+  if (lost != 0) atomicAdd(o.lines.squares + o.lines.count + first_known + tid, lost);
   if (!w.chooses) return;
-  double ratio = c == 0 && inside ? ratio_of(lost, squares, w.parts) : 0.0;
+  double ratio = knows ? ratio_of(lost, squares, w.parts) : 0.0;
 #pragma unroll
   for (int distance = 16; distance >= 1; distance /= 2) ratio += __shfl_xor_sync(full_warp, ratio, distance);
-  if (lane_of_thread() == 0) shared.ratio_of_warp[tid / 32] = ratio;
-  __syncthreads();
-  if (tid != 0) return;
-  for (int i = 1; i < plane_threads / 32; ++i) ratio += shared.ratio_of_warp[i];
-  if (ratio != 0) atomicAdd(o.ratio, ratio);
+  if (tid == 0 && ratio != 0) atomicAdd(o.ratio, ratio);
 }
 template <class T>
-__global__ void __launch_bounds__(plane_threads, 2) planes_kernel(const __grid_constant__ work_of_both both) {
+__device__ void convert_lines(const work_of_operand& w, unsigned block, converted_lines<T>& shared) {
+  if (w.operand.packed) {
+    convert<true>(w, block, shared);
+  } else {
+    convert<false>(w, block, shared);
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(plane_threads, blocks_at_once)
+    planes_kernel(const __grid_constant__ work_of_both both) {
   wait_for_former();
   __shared__ converted_lines<T> shared;
+  // Each operand's parameters at places that are known when this is compiled (docs/nvcc-parameter-loop.md).
   if (blockIdx.x < both.a.blocks) {
-    convert(both.a, blockIdx.x, shared);
+    convert_lines(both.a, blockIdx.x, shared);
   } else {
-    convert(both.b, blockIdx.x - both.a.blocks, shared);
+    convert_lines(both.b, blockIdx.x - both.a.blocks, shared);
   }
 }
 
@@ -275,9 +308,11 @@ bool is_k_fast(const operand_source& s) {
 work_of_operand work_of(const conversion& c, std::int64_t least, const job& j) {
   const std::int64_t groups = ceil_div(c.piece.lines, group_lines);
   // Parts of the terms, for enough blocks.
-  const std::int64_t wanted = std::int64_t{j.device.multiprocessors} * 16;
-  const std::int64_t parts = std::clamp<std::int64_t>(
+  const std::int64_t wanted = std::int64_t{j.device.multiprocessors} * 8;
+  const std::int64_t most = std::clamp<std::int64_t>(
       wanted / std::max<std::int64_t>(groups * c.operand.source.batches, 1), 1, ceil_div(c.operand.k_panels, least));
+  const std::int64_t parts =
+      ceil_div(c.operand.k_panels, ceil_div(c.operand.k_panels, most));  // of as many panels each
   return {c.operand,
           c.piece,
           is_k_fast(c.operand.source),

@@ -155,8 +155,8 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
   // Every device with clusters has those of 8 blocks; those that have been tried, and their kind, 16.
   const std::int64_t most_blocks = device.capability == 90 || device.capability / 10 == 10 ? 16 : 8;
   const bool clusters = device.capability >= 90 && !device.choice.wide;
-  // More than four wait for each other longer than rows take to be read again, if nothing is looked for.
-  const std::int64_t best_blocks = rule.looks ? most_blocks : 4;
+  // More than four wait for each other longer than aligned rows take to be read again, if nothing is looked for.
+  const std::int64_t best_blocks = rule.looks || (d.packed && !g.aligned) ? most_blocks : 4;
   const bool mixed = g.factor_type != g.type;
   const int most = mixed ? per_thread_of_mixed : most_per_thread(rule.held);
   // What a thread does for each row is less of the time where it has more elements.
