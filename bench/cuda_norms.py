@@ -131,7 +131,7 @@ def peers() -> Iterator[tuple[str, Callable[[], object], Callable[[], object], C
                                 lambda x, w, b: F.batch_norm(x, None, None, w, b, True), x, w, b, g)
                 yield from pair(f"group_norm {name}", group, of_group, lambda: group(*on_cpu(x, w, b)),
                                 lambda: of_group(*on_cpu(g, x, *group()[1:], w)),
-                                lambda x, w, b: F.group_norm(x, 32, w, b), x, w, b, g)
+                                lambda x, w, b: F.group_norm(x, 32, w, b), x, w.to(dtype), b.to(dtype), g)
         for shape in LAYERS:
             x, g = (torch.randn(shape, device="cuda").to(dtype) for _ in range(2))
             w, b = (torch.randn(shape[1], device="cuda").to(dtype) for _ in range(2))
