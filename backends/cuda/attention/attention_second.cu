@@ -1,5 +1,5 @@
 // Results that attention_tiles leaves undecided, of 16 queries of a head of keys at a time: a warp goes along tiles of 16 keys
-// with the fp64 matrix instruction, the warps of a block sharing the keys.
+// with the fp64 matrix instruction, the warps of a block sharing the keys, or those of a cluster of blocks, where heads are few.
 //
 // Scores, scale times products of split operands (second_tier.cuh), are within |scale| split_error + 2^-103 B of theirs, weights within that and 2^-71
 // of themselves (wide_exponential_of_lanes), and sums of weights, and of weights times v, of n keys within (2 n^2 + 16 n) u^2 more: of each
@@ -8,6 +8,8 @@
 #include "backends/cuda/attention/attention_tiles.cuh"
 #include "backends/cuda/attention/second_tier.cuh"
 #include "backends/cuda/attention/tile_bias.cuh"
+#include "backends/cuda/core/cluster.cuh"
+#include "backends/cuda/product/launch_next.cuh"
 #include "librepdl/ops/formats.hpp"
 
 namespace repdl::cuda {
@@ -37,15 +39,17 @@ struct second_tiling {
 
 template <class T, int Size>
 __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 1)
-    attention_second(const __grid_constant__ attention_geometry g, std::int64_t groups_of_head, std::int64_t chunks,
-                     const float* statistics, std::uint32_t* bits, const open_queries open, counter* counters) {
+    attention_second(const __grid_constant__ attention_geometry g, std::int64_t groups_of_head, int blocks_of_group,
+                     std::int64_t chunks, const float* statistics, std::uint32_t* bits, const open_queries open,
+                     counter* counters) {
   using cut = second_tiling<T, Size>;
   constexpr int steps = cut::steps, threads = cut::threads, keys = cut::keys, eights = cut::eights;
   auto& m = memory_of_block<typename cut::memory>();
   const wide_exponential_of_lanes exponential;
   const int tid = static_cast<int>(threadIdx.x), lane = tid % 32, warp = tid / 32, row = lane / 4, t = lane % 4;
-  const std::int64_t of = blockIdx.x / groups_of_head, key_heads = g.heads / g.group, batch = of / key_heads,
-                     key_head = of % key_heads;
+  const int block = static_cast<int>(blockIdx.x) % blocks_of_group, all_warps = blocks_of_group * cut::warps;
+  const std::int64_t first_group = blockIdx.x / blocks_of_group, of = first_group / groups_of_head,
+                     key_heads = g.heads / g.group, batch = of / key_heads, key_head = of % key_heads;
   std::int64_t at[6];
   g.batch.locate(batch, at);
   const T* const k = static_cast<const T*>(g.k) + at[1] + key_head * g.k_at.head;
@@ -54,7 +58,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 1)
   const bool has_bias = g.mask != nullptr || g.slopes != nullptr;
   std::int64_t decided = 0;
   if (tid == 0) m.greatest = static_cast<double>(greatest_norm(statistics, of, chunks));
-  for (std::int64_t group = blockIdx.x % groups_of_head; group * rows_of_second < count; group += groups_of_head) {
+  for (std::int64_t group = first_group % groups_of_head; group * rows_of_second < count; group += groups_of_head) {
     if (tid == 0) m.most = 0;
     __syncthreads();
     if (tid < rows_of_second) {
@@ -117,23 +121,27 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 1)
     const int most = m.most;
     running_sum weights[2], results[2][most_open];
     double greatest_bias[2] = {};
-    int j0 = begin + warp * keys;
+    int j0 = begin + (block * cut::warps + warp) * keys;
     copy(j0, 0);
-    for (int stage = 0; j0 < end; j0 += cut::warps * keys, stage ^= 1) {
-      copy(j0 + cut::warps * keys, stage ^ 1);
+    for (int stage = 0; j0 < end; j0 += all_warps * keys, stage ^= 1) {
+      copy(j0 + all_warps * keys, stage ^ 1);
       wait_for_copies<1>();
       __syncwarp();
       const auto& from = m.tiles[warp][stage];
-      // Of each query's first result, which most have alone, v is on its way while scores are computed.
+      // Numbers of v are on their way while scores are computed.
       const auto value = [&](int eight, int x, int e) {
         const int r = row + 8 * (x / 2), j = j0 + 8 * eight + 2 * t + x % 2;
         return e >= 0 && j >= m.first[r] && j < m.last[r] ? num::widen_to_float(v[j * g.v_at.row + e]) : 0.0f;
       };
-      float y[eights][4];
+      float y[most_open][eights][4];
 #pragma unroll
-      for (int eight = 0; eight < eights; ++eight) {
+      for (int i = 0; i < most_open; ++i) {
+        if (i >= most) break;
 #pragma unroll
-        for (int x = 0; x < 4; ++x) y[eight][x] = value(eight, x, m.open[row + 8 * (x / 2)][0]);
+        for (int eight = 0; eight < eights; ++eight) {
+#pragma unroll
+          for (int x = 0; x < 4; ++x) y[i][eight][x] = value(eight, x, m.open[row + 8 * (x / 2)][i]);
+        }
       }
       double sum[eights][4] = {}, rest[eights][4] = {};
       multiply_split(m.parts[0], m.parts[1], from, splitter, sum, rest);
@@ -160,7 +168,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 1)
 #pragma unroll
           for (int i = 0; i < most_open; ++i) {
             if (i >= most) break;
-            const double of_result = static_cast<double>(i == 0 ? y[eight][x] : value(eight, x, m.open[r][i]));
+            const auto of_result = static_cast<double>(y[i][eight][x]);
             const num::dd p = num::two_prod(w.hi, of_result);
             results[x / 2][i].add(p.hi, fma(w.lo, of_result, p.lo));
           }
@@ -183,18 +191,24 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 1)
       }
     }
     __syncthreads();
-    if (tid < rows_of_second * most_open) {
+    if (blocks_of_group > 1) meet_cluster();
+    if (block == 0 && tid < rows_of_second * most_open) {
       const int r = tid / most_open, i = tid % most_open, e = m.open[r][i];
       const std::int64_t n = m.n[r];
       if (n >= 0 && e >= 0) {
         running_sum l, o;
-        for (int w = 0; w < cut::warps; ++w) {
-          l.add(m.sums[w][r][0][0], m.sums[w][r][0][1]);
-          o.add(m.sums[w][r][1 + i][0], m.sums[w][r][1 + i][1]);
+        int bias_bits = 0;
+        for (int other = 0; other < blocks_of_group; ++other) {
+          const auto& there = blocks_of_group > 1 ? of_block(m, other) : m;
+          bias_bits = max(bias_bits, there.greatest_bias[r]);
+          for (int w = 0; w < cut::warps; ++w) {
+            l.add(there.sums[w][r][0][0], there.sums[w][r][0][1]);
+            o.add(there.sums[w][r][1 + i][0], there.sums[w][r][1 + i][1]);
+          }
         }
-        const double terms = static_cast<double>(m.last[r] - m.first[r] + 64), scale = num::magnitude_of(g.scale);
+        const double terms = static_cast<double>(m.last[r] - m.first[r] + 128), scale = num::magnitude_of(g.scale);
         const double bound = scale * m.norm[r] * m.greatest * (1 + 0x1p-20);
-        const double bias = static_cast<double>(__int_as_float(m.greatest_bias[r]));
+        const double bias = static_cast<double>(__int_as_float(bias_bits));
         const double score = scale * split_error(g.size, m.norm[r], m.greatest) + 0x1p-103 * bound + 0x1p-102 * bias;
         const double relative = (score + 0x1p-71 + (2 * terms + 16) * terms * (u * u)) * (1 + 0x1p-10);
         const of_column c = column_of(statistics, of, chunks, e);
@@ -212,8 +226,17 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 1)
         }
       }
     }
+    if (blocks_of_group > 1) meet_cluster();  // the first block has read what the others have
   }
   count_elements(counters, tier::double_double, decided);
+}
+
+// Blocks of a group, when few heads have something to do: as many as multiprocessors are there for, each warp of which has some tiles.
+int blocks_of_group(std::int64_t groups, std::int64_t keys, const properties& d) {
+  int blocks = 1;
+  while (d.capability >= 90 && blocks < 8 && 2 * blocks * groups <= 4 * d.multiprocessors && keys >= 1024 * blocks)
+    blocks *= 2;
+  return blocks;
 }
 
 }  // namespace
@@ -230,8 +253,10 @@ void enqueue_second(const attention_geometry& g, dtype type, std::int64_t parts,
     const auto run = [&]<int Size>() {
       using cut = second_tiling<T, Size>;
       if (static_cast<std::int64_t>(sizeof(typename cut::memory)) > largest_memory(j.device)) return;
-      launch_kernel<attention_second<T, Size>>(j, heads * groups, cut::threads, sizeof(typename cut::memory), g, groups,
-                                               chunks_of(g.keys, parts), statistics, bits, open, j.counters);
+      const int together = blocks_of_group(heads * groups, g.keys, j.device);
+      launch_in_clusters<attention_second<T, Size>>(j, false, heads * groups * together, together, cut::threads,
+                                                    sizeof(typename cut::memory), g, groups, together,
+                                                    chunks_of(g.keys, parts), statistics, bits, open, j.counters);
     };
     std::max(g.size, g.value_size) <= 64 ? run.template operator()<64>() : run.template operator()<128>();
   });

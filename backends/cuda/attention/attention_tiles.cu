@@ -6,17 +6,17 @@
 // There is no reference: scores are at most B = |scale| N_q max N_j, and where that is not below 300 a query is left to attention_first (first_bit). The
 // maxima, of N_j and of |v_je| for each e, and the norms of v_je, are found before (attention_survey), or, where queries are few, beside.
 //
-// Bounds, u = 2^-53, with two u for an addition of the matrix instruction (mma.cuh, D1), whose products are exact:
-//   a_j                 (64 + D / 32 + 1) u B, by sums of 32 products (Cauchy and Schwarz); e^a_j within (6 + |a_j|) u, its argument's rounding included
-//   o_e                 32 keys by the instruction, and sums of tiles: (64 + tiles) u sum w_j |v_je|
+// Bounds, u = 2^-53, also for an addition of the matrix instruction (mma.cuh, D1), whose products are exact:
+//   a_j                 (32 + D / 32 + 1) u B, by sums of 32 products (Cauchy and Schwarz); e^a_j within (6 + |a_j|) u, its argument's rounding included
+//   o_e                 32 keys by the instruction, and sums of tiles: (32 + tiles) u sum w_j |v_je|
 //   l                   8 keys a lane and tile, sums of tiles, two of lanes: (11 + tiles) u l
 // and results as in attention_kernels.cpp of the CPU, with V_e the greatest |v_je| of all keys and N_e their norm: within
-// (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((66 + D / 32) B + 6 + B + 64 + tiles + 20) u, where 4 u have room for the factor of dropout, and B u for what is
+// (min(V_e, N_e sqrt(sum w_j^2) / l) + |o_e / l|) ((34 + D / 32) B + 6 + B + 32 + tiles + 20) u, where 4 u have room for the factor of dropout, and B u for what is
 // added to a product.
 // ln l: l = 2^k m, k ln2 + ln m within 4 u (|k| + 1).
 //
 // With dropout o_e has the weights that are kept, and results the factor 1 / (1 - p), within 3 u: 4 u more. With masks and slopes a_j is no more than that of the
-// product and of what is added, x: (65 + D / 32 + 1) u B + 4 u |x|, as the sums' roundings are; a query with an a_j above 300, or without one near enough
+// product and of what is added, x: (33 + D / 32 + 1) u B + 4 u |x|, as the sums' roundings are; a query with an a_j above 300, or without one near enough
 // to 0, is left to attention_first, and weights of a_j below -500 are left out.
 #include "backends/cuda/attention/attention_tiles.cuh"
 #include "backends/cuda/attention/packed_lines.cuh"
@@ -83,7 +83,7 @@ struct query_sums {
                         double of_kept, double greatest)
       : sum(l), spread(sqrt(squares) / l * (1 + 0x1p-20)), rate(of_kept) {
     const double score = (height_of_product(size) + 2) * bound + 6 + greatest;
-    relative = by_first ? (score + (64 + additions + 20)) * u * (1 + 0x1p-20) : num::infinity;
+    relative = by_first ? (score + (32 + additions + 20)) * u * (1 + 0x1p-20) : num::infinity;
   }
   template <class T>
   __device__ num::decided_value<T> result(double o, float greatest, float norm) const {

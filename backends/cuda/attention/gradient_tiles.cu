@@ -7,18 +7,18 @@
 // columns the greatest magnitude and the sum of squares; all rounded up.
 //
 // Of a row with B = |scale| N max N_c and L = |lse|, or the greatest one of its columns: all |b_c| are at most B + L, and where that is not below 300
-// the row is left to gradient_settle. Bounds, u = 2^-53, with two u for an addition of the matrix instruction (mma.cuh, D1), whose products are exact:
-//   b_c                 (64 + D_q / 32) u B + u |b_c|, by sums of 32 products (Cauchy and Schwarz); w_c = e^b_c within
-//                       eps = ((66 + D_q / 32) B + 6 + B + L) u of itself
-//   t_c                 error_t = (64 + E / 32) u N_g N_v (the greatest of the columns') + error_D, and u |t_c|
-//   sum s_c x_c, s_c = w_c t_c:   16 columns by the instruction, and sums of tiles: c = (32 + tiles + 20) u
+// the row is left to gradient_settle. Bounds, u = 2^-53, also for an addition of the matrix instruction (mma.cuh, D1), whose products are exact:
+//   b_c                 (32 + D_q / 32) u B + u |b_c|, by sums of 32 products (Cauchy and Schwarz); w_c = e^b_c within
+//                       eps = ((34 + D_q / 32) B + 6 + B + L) u of itself
+//   t_c                 error_t = (32 + E / 32) u N_g N_v (the greatest of the columns') + error_D, and u |t_c|
+//   sum s_c x_c, s_c = w_c t_c:   16 columns by the instruction, and sums of tiles: c = (16 + tiles + 20) u
 // so that with V the greatest |x_c| and N_x the norm of all x_c the result is within
 //   min(V ((eps + 2 u + c) sum |s| + error_t sum w), N_x ((eps + 2 u + c) sqrt(sum s^2) + error_t sqrt(sum w^2))) |scale|,
 // and sum w_c g_c within min(V (eps + c) sum w, N_x (eps + c) sqrt(sum w^2)). As on the CPU (attention_backward_kernels.cpp) nothing is decided by a
 // bound below 2^-900, but where all t_c or x_c are 0.
 //
 // With dropout D is (1 - p) g y, the products of columns that are dropped are 0, and results have the factor 1 / (1 - p), within 3 u: 4 u more. With masks
-// and slopes b_c is the product times scale, and x, what is added and taken away: within (64 + D_q / 32 + 2) u B + 4 u |x|; a row with a b_c above 300 is
+// and slopes b_c is the product times scale, and x, what is added and taken away: within (32 + D_q / 32 + 2) u B + 4 u |x|; a row with a b_c above 300 is
 // left to gradient_settle, and weights of b_c below -500 are left out: 2^-721 (N_g N_v + |D|) each.
 #include <algorithm>
 
@@ -564,7 +564,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     }
   }
 
-  const double additions = (32 + static_cast<double>(tiles) + 20) * u, rate = may_drop ? g.of.draws.rate() : 1.0;
+  const double additions = (16 + static_cast<double>(tiles) + 20) * u, rate = may_drop ? g.of.draws.rate() : 1.0;
   std::int64_t decided = 0;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {

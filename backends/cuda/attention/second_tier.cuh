@@ -2,7 +2,7 @@
 //
 // With a = ceil log2 N_x, b = ceil log2 N_y of norms, or bounds of them: x = x_h + x_l and y = y_h + y_l, x_h a multiple of 2^(a - 25), y_h of 2^(b - 25), so that
 //   sum = sum of x_h y_h          is exact: its terms and partial sums are multiples of 2^(a + b - 50) and below 2^(a + b + 1) (Cauchy and Schwarz),
-//   rest = sum of x_l y + x_h y_l   is below 2 sqrt(D) 2^(a + b - 26) (1 + 2^-20), and within 4 D u of that: 2 D additions of two u (mma.cuh, D1).
+//   rest = sum of x_l y + x_h y_l   is below 2 sqrt(D) 2^(a + b - 26) (1 + 2^-20), and within 2 D u of that: 2 D additions (mma.cuh, D1).
 #pragma once
 
 #include "backends/cuda/attention/staged_tile.cuh"
@@ -46,7 +46,7 @@ struct running_sum {
 // What sum + rest is within, of products of `size` numbers.
 __device__ inline double split_error(std::int64_t size, double norm_x, double norm_y) {
   const double d = static_cast<double>(size);
-  return (4 * d + 4) * 0x1p-53 * sqrt(d) * 0x1p-25 * power_above(norm_x) * power_above(norm_y);
+  return (2 * d + 4) * 0x1p-53 * sqrt(d) * 0x1p-25 * power_above(norm_x) * power_above(norm_y);
 }
 
 namespace {

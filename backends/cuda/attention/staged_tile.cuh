@@ -76,10 +76,10 @@ __device__ void multiply_lines(const row_tile<Steps, Threads>& rows, int thread,
     }
   }
 }
-// What a product is within, in u |x| |y|: 32 terms by the instruction, whose additions have two u, and sums of these.
+// What a product is within, in u |x| |y|: 32 terms by the instruction, and sums of these.
 __device__ inline double height_of_product(std::int64_t size) {
   constexpr int terms = 8 * steps_of_chain;
-  return 2 * terms + static_cast<double>((size + terms - 1) / terms);
+  return terms + static_cast<double>((size + terms - 1) / terms);
 }
 
 // to += weights, as multiply_lines leaves what they are made of, times a tile's lines, added up before. Two columns of eight at a time: what one waits

@@ -69,7 +69,7 @@ __device__ int finish_rows(const problem& p, const view& v, const line_results& 
   const int g = lane_of_thread() / 4;
   const int t = lane_of_thread() % 4;
   const bool forced = p.first_tier > tier::binary64;
-  const double slope = static_cast<double>(2 * height + 8) * 0x1p-53;
+  const double slope = static_cast<double>(height + 8) * 0x1p-53;
   const double bias_slope = v.bias != nullptr ? 0x1p-51 : 0.0;
   const bool everywhere = v.out.h == 1 && v.out.w == 1;
   const limits in{static_cast<unsigned>(v.out.h), static_cast<unsigned>(v.out.w)};
@@ -97,7 +97,7 @@ __device__ int finish_rows(const problem& p, const view& v, const line_results& 
       const std::int64_t row = row0 + line;
       const double2* const row_sums = sums + ((q - first) / 2 * 2 * T::n_tiles + q % 2 + part * 2 * V) * stride;
       const place out = load_place(lines.out + line);
-      const double slope_a = slope * lines.norm[line];  // dot_bound(2 H + 4, ...) = slope_a * norm_b
+      const double slope_a = slope * lines.norm[line];  // dot_bound(H + 4, ...) = slope_a * norm_b
       const double c = static_cast<double>(lines.bias[line]);
       const auto sum_and_bound = [&](int e, double norm, double& bound) {
         const double2 both = row_sums[e % V * 2 * stride];

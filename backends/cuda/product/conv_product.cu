@@ -6,11 +6,11 @@
 // what is rounded are additions, and a rounding test decides most outputs (certify.hpp); the others are marked for
 // conv_repair.cu.
 //
-// Error, under the assumptions (D1), (D2) of mma.cuh, u_D = 2u: a chain of at most L = 256 additions (block_panels
+// Error, under the assumptions (D1), (D2) of mma.cuh: a chain of at most L = 256 additions (block_panels
 // panels) per block, the blocks of a part added one after the other, then the parts in a tree of at most as many
 // additions as there are parts. A product passes at most H = L + blocks of a part + parts additions, so that as in
 // matmul.cu
-//     e = dot_bound(2H + 4, A, B) = fl((2H + 8) u A B),    with a bias c: + 4u(|s| + |c|).
+//     e = dot_bound(H + 4, A, B) = fl((H + 8) u A B),     with a bias c: + 4u(|s| + |c|).
 // A and B: a lane's sum of squares is an upper bound (line_summary.cuh); 4 lanes and the parts are added in binary64: at
 // most N = 2 + parts additions, so A B falls short of |a||b| by at most (N + 6) u, and N <= 2^26, H <= 2^20 is what
 // matmul.cu's derivation asks for. K <= 2^24 per part, that is 2^22 steps of a lane.

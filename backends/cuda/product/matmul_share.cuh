@@ -1,26 +1,10 @@
 // What the kernels of the exact product in binary64 share: clusters of blocks that have some of the terms each, norms of lines, and the rounding test.
 #pragma once
 
+#include "backends/cuda/core/cluster.cuh"
 #include "backends/cuda/product/matmul_repair.cuh"
 
 namespace repdl::cuda {
-
-__device__ inline void meet_cluster() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-#endif
-}
-// The same object of another block of the cluster.
-template <class T>
-__device__ const T& of_block(const T& mine, int block) {
-#if __CUDA_ARCH__ >= 900
-  const T* there;
-  asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(&mine), "r"(block));
-  return *there;
-#else
-  return mine;
-#endif
-}
 
 using line_known = line_summary<common_lattice>;
 

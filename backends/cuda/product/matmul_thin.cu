@@ -267,7 +267,7 @@ __global__ void __launch_bounds__(threads, 1)
         for (int i = 0; i < slices; ++i) total += there.sums[i][c][r];
       }
       const num::decided_value<Format> result =
-          decide<Format, Scaled>(p, total, 2 * how.height + 4, shared.norm[r], shared.norm[lines + c],
+          decide<Format, Scaled>(p, total, how.height + 4, shared.norm[r], shared.norm[lines + c],
                                  bias_of(p, at, row, c), [&] { return shared.lsb[r] + shared.lsb[lines + c]; });
       is_open = !result.decided || p.first_tier > tier::binary64;
       if (!is_open) {

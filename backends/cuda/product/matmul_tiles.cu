@@ -7,13 +7,13 @@
 // repairs itself, a warp for an output (matmul_repair.cuh). Where tiles are few, the warps of a block, or the blocks of a cluster, have a part of the
 // terms each, and add up their sums in the end.
 //
-// Error of the engine, under the assumptions (D1), (D2) of mma.cuh, u_D = 2u: terms are cut into blocks; the block sums, chains of at most L
+// Error of the engine, under the assumptions (D1), (D2) of mma.cuh: terms are cut into blocks; the block sums, chains of at most L
 // additions each, are added one after the other, and the parts' sums, too. A product passes at most H = L + blocks + parts additions:
-//     |s - S| <= ((1 + 2u)^H - 1) sum|a_k b_k| <= 2H u (1 + 2^-31) |a||b|                         for H <= 2^20,
-//     e = dot_bound(2H + 4, A, B) = fl((2H + 8) u A B).
+//     |s - S| <= ((1 + u)^H - 1) sum|a_k b_k| <= H u (1 + 2^-31) |a||b|                            for H <= 2^20,
+//     e = dot_bound(H + 4, A, B) = fl((H + 8) u A B).
 // (C) of certify.hpp: e(1 - u) >= |s - S| + u|s|, |s| <= |a||b|(1 + 2^-30). Of a line, a lane's sum of squares is an upper bound (line_summary.cuh); lanes and
 // parts are added in binary64, N of them, or it is the sum of exact squares in binary64: with K >= N additions and a root A B falls short of |a||b| by at most
-// (K + 6) u <= 2^-27 + 6u for K <= 2^26, so (2H + 8)(1 - 2^-26) >= 2H(1 + 2^-31) + 1 + 2^-30 suffices: true.
+// (K + 6) u <= 2^-27 + 6u for K <= 2^26, so (H + 8)(1 - 2^-26) >= H(1 + 2^-31) + 1 + 2^-30 suffices: true.
 // A bias c is added last, t = fl(s + c): |t - (S + c)| <= |s - S| + u|s + c|, and (C) takes another u|t| + u e' for the ends: e' = e + 4u(|s| + |c|) covers both.
 // The lattice rule sees c as one more term. With factors c is none: s and e become alpha s + beta c and its bound (ops/sums/scaled_sum.hpp).
 #include <bit>
@@ -480,7 +480,7 @@ __global__ void __launch_bounds__(T::threads, 512 / T::threads)
   const std::int64_t batch = shared.batch;
   const batch_pointers<Format> at(p, batch);
   const bool forced = p.first_tier > tier::binary64;
-  const std::int64_t bound_height = 2 * how.height + 4;
+  const std::int64_t bound_height = how.height + 4;
   const bool in_pairs =
       p.out_col == 1 && p.out_row % 2 == 0 && reinterpret_cast<std::uintptr_t>(at.out) % (2 * sizeof(Format)) == 0;
   const int sharing = parts * T::slices;  // of a sum

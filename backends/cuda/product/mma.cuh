@@ -1,14 +1,14 @@
 // The fp64 matrix instruction.
 //
-// Documented: operands and result are binary64, rounding is .rn. Not documented: the order of the additions and the
-// width between them. What matmul.cu assumes, for any evaluation order:
+// Documented: operands and result are binary64, rounding is .rn, multiplication and addition are as precise as those of the
+// fma of binary64 (PTX ISA, mma). Not documented: the order of the additions. What kernels assume, for any order:
 //   (D1) each output is an evaluation tree over c and the exact products; every addition has a relative error of at most
-//        u_D = 2^-52 (twice that of round to nearest: truncation would do) and is exact when its result is representable;
+//        u = 2^-53 and is exact when its result is representable;
 //   (D2) no operand or intermediate result is flushed.
 // Observed on compute capability 9.0 for m8n8k4, m16n8k8 and m16n8k16, on 9.7e8 outputs of six classes of inputs each:
 // the result is the chain c, then fma(a_k, b_k, .) for k ascending, bit for bit, while descending and pairwise orders
 // differ on 20 to 45 %. The start-up self-test (self_test.cu) repeats a small part of that comparison on the device at
-// hand.
+// hand, and a device that does anything else is not used.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 // Two warpgroups have 64 rows of a tile of 128 x 128 each; a third one, of which a thread does the work, copies panels of 128 terms ahead of them. Per thread
 // 64 sums and 64 fractions. Copies take as long as products: a pair of blocks, one below the other, reads the columns once, half each, and both get
 // both halves. Where tiles are few, 2 or 4 blocks share one, each for some of the moduli, and add up their fractions in the end.
+#include "backends/cuda/core/cluster.cuh"
 #include "backends/cuda/product/launch_next.cuh"
 #include "backends/cuda/product/residues.hpp"
 #include "librepdl/num/sums.hpp"
@@ -74,9 +75,6 @@ __device__ void copy_bytes_to_both(void* to, const void* from, int bytes, std::u
       "%4;" ::"r"(shared_address(to)),
       "l"(from), "r"(bytes), "r"(shared_address(&b)), "h"(static_cast<std::uint16_t>(3))
       : "memory");
-}
-__device__ void meet_cluster() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 __device__ std::uint64_t load_from_block(unsigned at, unsigned block) {
   std::uint64_t x;
