@@ -2,8 +2,8 @@
 
     python3 bench/attention.py [--rounds 15] [--only TEXT] [--backward] [--dropout P] [--cpu THREADS]
 
-For each shape (batch x heads x queries x head size, as many keys unless it says so) milliseconds, medians of the rounds, by turns in one run, and their ratio; where
-queries are few, our rate beside that of a copy of the keys and values; how many of the results each tier decided; and whether a few queries, or with --backward all
+For each shape (batch x heads x queries x head size, as many keys unless it says so) milliseconds, medians of the rounds, by turns in one run, and their ratio. On a GPU
+they are those of a call in a CUDA graph of five, so none of the host. Where queries are few, our rate beside that of a copy of the keys and values; how many of the results each tier decided; and whether a few queries, or with --backward all
 gradients of one head, have the bits that the CPU gives them.
 """
 
@@ -22,19 +22,36 @@ SHAPES = [(8, 12, 1024, 1024, 64), (4, 16, 4096, 4096, 64), (2, 16, 4096, 4096, 
           (16, 16, 1, 32768, 128), (16, 16, 1, 32768, 64), (1, 8, 8, 32768, 64)]
 ON_CPU = [(1, 12, 512, 512, 64), (1, 4, 1024, 1024, 128), (2, 16, 1, 8192, 64)]
 PEERS = {torch.float32: SDPBackend.EFFICIENT_ATTENTION, torch.bfloat16: SDPBackend.FLASH_ATTENTION, torch.float16: SDPBackend.FLASH_ATTENTION}
+CALLS = 5  # of a graph
 
 
-def milliseconds(call, on_gpu) -> float:
+def timed(call, on_gpu):
+    """A function that gives the milliseconds of a call."""
     if not on_gpu:
-        begin = time.perf_counter()
+        def measure() -> float:
+            begin = time.perf_counter()
+            call()
+            return 1e3 * (time.perf_counter() - begin)
+
+        return measure
+    for _ in range(2):
         call()
-        return 1e3 * (time.perf_counter() - begin)
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    begin.record()
-    call()
-    end.record()
     torch.cuda.synchronize()
-    return begin.elapsed_time(end)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
+        for _ in range(CALLS):
+            call()
+    graph.replay()
+
+    def measure_graph() -> float:
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        graph.replay()
+        end.record()
+        torch.cuda.synchronize()
+        return begin.elapsed_time(end) / CALLS
+
+    return measure_graph
 
 
 def peer_of(q, peer):
@@ -95,7 +112,9 @@ def main() -> None:
     device = "cpu" if given.cpu else "cuda"
     if given.cpu:
         torch.set_num_threads(given.cpu)
-    with librepdl.context(threads=given.cpu or 0):
+    # Captured, and gradients are computed on the stream of what they are the gradients of: not the default one.
+    stream = contextlib.nullcontext() if given.cpu else torch.cuda.stream(torch.cuda.Stream())
+    with librepdl.context(threads=given.cpu or 0), stream:
         measure(given, device)
 
 
@@ -117,13 +136,12 @@ def measure(given, device) -> None:
                 if measured is None:
                     continue
                 ours, theirs, is_same = measured
-                for warm_up in (ours, theirs, ours, theirs):
-                    warm_up()
+                ours(), theirs()
                 context.reset_statistics()
                 ours()
                 decided = context.statistics()
-                rounds = [(milliseconds(ours, q.is_cuda), milliseconds(theirs, q.is_cuda)) for _ in range(given.rounds)]
-                a, b = (statistics.median(times) for times in zip(*rounds))
+                calls = [timed(call, q.is_cuda) for call in (ours, theirs)]
+                a, b = (statistics.median(times) for times in zip(*([call() for call in calls] for _ in range(given.rounds))))
                 of_copy = ""
                 if queries < keys:
                     other = [torch.empty_like(x) for x in (k, v)]
@@ -131,8 +149,8 @@ def measure(given, device) -> None:
                     def copy(other=other, k=k, v=v) -> None:
                         other[0].copy_(k), other[1].copy_(v)
 
-                    copy()
-                    of_copy = f"{statistics.median(milliseconds(copy, q.is_cuda) for _ in range(given.rounds)) / a:5.2f} of a copy's rate  "
+                    copying = timed(copy, q.is_cuda)
+                    of_copy = f"{statistics.median(copying() for _ in range(given.rounds)) / a:5.2f} of a copy's rate  "
                 print(f"{name:44} {a:9.3f} {b:9.3f}  {a / b:6.2f} times  {of_copy}{decided}  {'same bits as the CPU' if is_same() else 'OTHER BITS THAN THE CPU'}", flush=True)
 
 
