@@ -75,7 +75,7 @@ emulated emulate(const std::string& op, const std::vector<array>& in, const attr
   emulated e;
   cuda::job j{{is_forward ? ops::op_id::attention : ops::op_id::attention_backward, p.type, p.type},
               nullptr,
-              {0, 4, 90, {.wide = wide}},
+              {0, 4, 80, {.wide = wide}},  // no clusters, which are not emulated
               e.counted,
               first,
               512,
