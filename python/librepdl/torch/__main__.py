@@ -88,6 +88,8 @@ def _run_recorded(options: argparse.Namespace) -> None:
         _stop("run", f"--manifest: expected a file in a directory that can be written, got {options.manifest}")
     other = None if options.verify is None else _load("run", options.verify)
     file = _file_of(options)
+    if file is None or not file.is_file():
+        _stop("run", f"expected a program in a file, to record it, got {options.program[0]!r}")
     manifest = _manifest.Manifest(variables=options.env, program=file)
     interpreter = sys.orig_argv[1:sys.orig_argv.index("-m")] if "-m" in sys.orig_argv else []
     manifest.command = {"directory": os.getcwd(), "arguments": options.program, "run": {

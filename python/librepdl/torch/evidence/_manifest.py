@@ -302,7 +302,8 @@ def _shown(value: Any) -> str:
 def _first(a: Any, b: Any, path: str = "") -> str | None:
     """Of two values of JSON: where they differ first."""
     if isinstance(a, dict) and isinstance(b, dict):
-        pairs: Iterable[tuple[str, Any, Any]] = ((f"{path}/{key}" if path else key, a.get(key, _ABSENT), b.get(key, _ABSENT)) for key in sorted({*a, *b}))
+        pairs: Iterable[tuple[str, Any, Any]] = ((f"{path}/{key}" if path else key, a.get(key, _ABSENT), b.get(key, _ABSENT))
+                                                 for key in sorted({*a, *b}))
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         pairs = ((f"{path}[{i}]", x, y) for i, (x, y) in enumerate(zip(a, b)))
     else:
@@ -393,7 +394,8 @@ def checklist(record: Mapping[str, Any]) -> dict[str, str]:
     need("data", any(agree["data"].values()), "no data")
     for name, of in agree["random"].items():
         need("random", of["seed"] is not None or (name != "torch" and of["state"] == "as at the beginning"), f"no seed of {name}'s generator")
-    need("arithmetic", arithmetic["modes"] == ["strict"], f"expected librepdl, strict, at each fingerprint; had {', '.join(arithmetic['modes']) or 'none'}")
+    need("arithmetic", arithmetic["modes"] == ["strict"],
+         f"expected strict at each fingerprint, had {', '.join(arithmetic['modes']) or 'no fingerprint'}")
     need("arithmetic", not arithmetic["others"], f"not librepdl's: {', '.join(arithmetic['others'])}")
     need("fingerprints", agree["fingerprints"]["steps"], "no fingerprint")
     need("command", machine["command"], "an interactive session")

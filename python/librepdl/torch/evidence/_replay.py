@@ -42,7 +42,8 @@ def replay(record: Mapping[str, Any], directory: str | os.PathLike[str] | None =
             environment[INTO] = str(into)
             arguments = command["arguments"]
         else:
-            arguments = [*command["run"]["python"], "-m", "librepdl.torch", "run", f"--manifest={into}", *run_options(command["run"]), *command["arguments"]]
+            arguments = [*command["run"]["python"], "-m", "librepdl.torch", "run", f"--manifest={into}", *run_options(command["run"]),
+                         *command["arguments"]]
         done = subprocess.run([sys.executable, *arguments], cwd=place, env=environment)
         if not into.exists():
             raise NoReplay(f"{' '.join(command['arguments'])}: ended with status {done.returncode} and left no record")

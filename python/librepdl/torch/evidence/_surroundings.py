@@ -137,11 +137,13 @@ def environment() -> dict[str, Any]:
     door = _door._door  # None where nothing was computed with librepdl
     return {
         "packages": _packages(),
-        "python": {"version": platform.python_version(), "implementation": platform.python_implementation(), "compiler": platform.python_compiler()},
-        "librepdl": {"version": librepdl.__version__, "core": _compiled(Path(str(_core.__file__))), "torch": None if door is None else _compiled(door.path)},
+        "python": {"version": platform.python_version(), "implementation": platform.python_implementation(),
+                   "compiler": platform.python_compiler()},
+        "librepdl": {"version": librepdl.__version__, "core": _compiled(Path(str(_core.__file__))),
+                     "torch": None if door is None else _compiled(door.path)},
         "torch": {"version": str(torch.__version__), "git": str(torch.version.git_version), "cuda": torch.version.cuda},
         "driver": _first_line("/proc/driver/nvidia/version"),
-        "system": {"kernel": platform.release(), "name": platform.freedesktop_os_release().get("PRETTY_NAME"), "c_library": " ".join(platform.libc_ver())},
+        "system": {"kernel": platform.release(), "name": _first_line("/etc/os-release"), "c_library": " ".join(platform.libc_ver())},
         "container": os.environ.get("CONTAINER_DIGEST"),
     }
 
