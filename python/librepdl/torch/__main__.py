@@ -96,17 +96,16 @@ def _run_recorded(options: argparse.Namespace) -> None:
         "python": interpreter, "strict": not options.no_strict, "plain": options.plain, "every": options.every, "data": not options.no_data,
         "module": options.module, "variables": sorted(options.env)}}
     manifest.arguments = options.program[1:]
-    recorder = _recorder.Recorder(manifest, options.every, not options.no_data)
-    recorder.start()
     status: int | str | None = 0
     try:
-        _program(options)
+        with _recorder.Recorder(manifest, options.every, not options.no_data) as recorder:
+            _program(options)
     except SystemExit as e:
         status = e.code
     except BaseException:
         say("no record, since the program ended with an error")
         raise
-    record = recorder.finish(status if isinstance(status, int) else int(status is not None))
+    record = recorder.record(status if isinstance(status, int) else int(status is not None))
     if record is not None and into is not None:
         _manifest.write(record, into)
         say(f"id {record['id']}, agreement {record['agreement']}")

@@ -108,7 +108,6 @@ class World:
         run.data("tensor", self.tensor)
         for step in self.steps:
             run.fingerprint(f"step {step}", {"weights": self.weights})
-        assert run.id == run.id  # noqa: PLR0124  (asked twice)
         return run.record()
 
 
@@ -262,7 +261,7 @@ def test_wrong_arguments():
 def test_files_that_are_no_records(tmp_path, capsys, monkeypatch):
     run = evidence.manifest({"lr": float("nan"), "place": Path("a")})
     file = tmp_path / "run.json"
-    assert evidence.load(file)["id"] if file.exists() else run.save(file) == evidence.load(file)["id"]
+    assert run.id == run.save(file) == evidence.load(file)["id"]
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
     assert evidence.load(file)["must_agree"]["configuration"]["config"] == {"lr": {"float": "nan"}, "place": "a"}
     whole = file.read_text()
@@ -400,26 +399,32 @@ def test_a_script_of_a_user_runs_here_and_is_verified_there(tmp_path, monkeypatc
     assert librepdl_torch(monkeypatch, "verify", here / "run.json", "--directory", there) == 0
     out = capfd.readouterr().out
     assert "run.json: the same" in out and "may differ  hardware: threads/OMP_NUM_THREADS: \"1\" and \"2\"" in out
-    # One number of the data differs in its last digit.
-    text = (there / "data.csv").read_text()
-    (there / "data.csv").write_text(text[:-2] + chr(ord(text[-2]) ^ 1) + text[-1:])
-    comparison = evidence.verify(here / "run.json", directory=there, may_differ=["code"])
-    assert not comparison and set(comparison.different) == {"data"} | set(comparison.different) & {"fingerprints"}
-    assert comparison.different["data"].startswith("read/data.csv/sha256: ")
     assert librepdl_torch(monkeypatch, "verify", here / "run.json", "--directory", tmp_path / "absent") == 1
     assert "absent: expected the directory that the program runs in" in capfd.readouterr().out
 
 
-def test_lenet_with_other_threads_and_a_changed_rate(tmp_path):
-    lenet = EXAMPLES / "lenet.py"
-    run(tmp_path, "run", "--manifest", "run.json", "--every", 3, lenet, "--steps", 6, "--batch", 10, "--threads", 1)
-    steps = evidence.load(tmp_path / "run.json")["must_agree"]["fingerprints"]["steps"]
-    assert [step["at"] for step in steps] == ["step 1", "step 3", "step 6", "the end"]
-    done = run(tmp_path, "run", "--every", 3, "--verify", "run.json", "--may-differ", "configuration", lenet, "--steps", 6, "--batch", 10,
-               "--threads", 2, "--channels-last", "--no-mkldnn")
-    assert "run.json: the same\nmay differ  configuration: arguments" in done.stderr
-    done = run(tmp_path, "run", "--every", 3, "--verify", "run.json", lenet, "--steps", 6, "--batch", 10, "--threads", 1, "--lr", 0.04, status=1)
-    assert "DIFFERS     fingerprints: at step 1: /'model'/'LeNet.conv1.bias' and " in done.stderr
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A directory, and what a program changes in the process that runs it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    yield tmp_path
+    sys.modules.pop("common", None)
+
+
+def test_lenet_with_other_threads_and_another_rate(here, monkeypatch, capsys):
+    steps, lenet = ("--every", 3), (EXAMPLES / "lenet.py", "--steps", 6, "--batch", 10)
+    assert librepdl_torch(monkeypatch, "run", "--manifest", "run.json", *steps, *lenet, "--threads", 1) == 0
+    found = evidence.load("run.json")["must_agree"]["fingerprints"]["steps"]
+    assert [step["at"] for step in found] == ["step 1", "step 3", "step 6", "the end"]
+    capsys.readouterr()
+    other = ("--threads", 2, "--channels-last", "--no-mkldnn")
+    assert librepdl_torch(monkeypatch, "run", *steps, "--verify", "run.json", "--may-differ", "configuration", *lenet, *other) == 0
+    assert "run.json: the same\nmay differ  configuration: arguments" in capsys.readouterr().err
+    assert librepdl_torch(monkeypatch, "run", *steps, "--verify", "run.json", *lenet, "--threads", 1, "--lr", 0.04) == 1
+    assert "DIFFERS     fingerprints: at step 1: /'model'/'LeNet.conv1.bias' and " in capsys.readouterr().err
 
 
 @pytest.mark.long
@@ -435,29 +440,78 @@ from librepdl.torch import enable, evidence
 enable()
 torch.manual_seed(1)
 record = evidence.manifest({"n": 3})
-record.fingerprint("draw", {"draw": torch.randn(3) if len(sys.argv) < 3 else torch.ones(3)})
+record.data("train", "data.csv")
+record.fingerprint("draw", {"draw": torch.randn(3)})
+record.fingerprint("sum", {"draw": torch.ones(3), "data": open("data.csv").read()})
 record.save(sys.argv[1])
 '''
 
 
 def test_a_program_that_makes_its_own_record(tmp_path):
     (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "data.csv").write_text("1,2")
     subprocess.run([sys.executable, "own.py", "run.json"], cwd=tmp_path, check=True)
     before = (tmp_path / "run.json").read_bytes()
     assert evidence.verify(tmp_path / "run.json")
     assert (tmp_path / "run.json").read_bytes() == before  # the replay's is elsewhere
+    (tmp_path / "data.csv").write_text("1,3")
+    comparison = evidence.verify(tmp_path / "run.json", may_differ=["code"])
+    assert not comparison and set(comparison.different) == {"data", "fingerprints"}
+    assert comparison.different["data"].startswith("named/train/sha256: ")
+    assert comparison.different["fingerprints"] == "at sum: /'data' of 2 differ"
+    (tmp_path / "own.py").write_text("raise SystemExit(4)")
+    with pytest.raises(evidence.NoReplay, match="own.py run.json: ended with status 4 and left no record"):
+        evidence.verify(tmp_path / "run.json")
 
 
-def test_endings(tmp_path):
-    script = tmp_path / "script.py"
+def test_endings(here, monkeypatch, capsys):
+    script = here / "script.py"
     script.write_text("import sys\nif sys.argv[1] == 'error':\n    raise ValueError('of its own')\nsys.exit(int(sys.argv[1]))\n")
-    run(tmp_path, "run", "--plain", "--manifest", "run.json", script, 3, status=3)
-    record = evidence.load(tmp_path / "run.json")
-    assert record["must_agree"]["fingerprints"] == {"steps": [], "status": 3} and record["must_agree"]["arithmetic"]["policy"] is None
-    done = run(tmp_path, "run", "--plain", "--manifest", "none.json", script, "error", status=1)
+    assert librepdl_torch(monkeypatch, "run", "--no-data", "--manifest", "run.json", script, 3) == 3
+    record = evidence.load(here / "run.json")
+    assert record["must_agree"]["fingerprints"] == {"steps": [], "status": 3}
+    assert librepdl_torch(monkeypatch, "run", "--verify", "run.json", script, 3) == 3
+    assert "run.json: the same" in capsys.readouterr().err
+    assert librepdl_torch(monkeypatch, "run", "--verify", "run.json", script, 0) == 1
+    assert "DIFFERS     fingerprints: status: 3 and 0" in capsys.readouterr().err
+    done = run(here, "run", "--plain", "--manifest", "none.json", script, "error", status=1)
     plain = subprocess.run([sys.executable, script, "error"], capture_output=True, text=True)
     assert done.stderr == "librepdl.torch run: no record, since the program ended with an error\n" + plain.stderr
-    assert not (tmp_path / "none.json").exists()
+    assert not (here / "none.json").exists()
+
+
+MODELS = '''
+import random, torch
+from torch import nn
+torch.manual_seed(0)
+random.seed("a text")
+a, b = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 1), nn.BatchNorm1d(1))
+first, second = torch.optim.Adam(a.parameters()), torch.optim.SGD(b.parameters(), 0.1)
+free = torch.zeros(2, requires_grad=True)
+third = torch.optim.SGD([free], 0.1)
+for step in range(2):
+    for optimizer in (first, second):
+        optimizer.zero_grad()
+        b(a(torch.ones(4, 2))).square().sum().backward()
+        optimizer.step()
+free.sum().backward()
+third.step()
+'''
+
+
+def test_models_of_several_optimisers(here, monkeypatch):
+    (here / "script.py").write_text(MODELS)
+    assert librepdl_torch(monkeypatch, "run", "--manifest", "run.json", "script.py") == 0
+    record = evidence.load("run.json")["must_agree"]
+    models = {step["at"]: {path.split("'")[3] for path in step["parts"]} for step in record["fingerprints"]["steps"]}
+    a = {"Linear.weight", "Linear.bias"}
+    b = {f"Sequential.{name}" for name in ("0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean", "1.running_var", "1.num_batches_tracked")}
+    free = {"parameter 0 of SGD"}
+    models = {at: {name for name in names if name not in ("Adam", "SGD")} for at, names in models.items()}
+    assert models == {"step 1": a, "step 2, what was trained before": a, "step 2": b, "step 4": a | b, "step 5, what was trained before": a | b,
+                      "step 5": free, "the end": free}
+    assert record["random"]["python"]["seed"] == "'a text'"
+    assert random.seed.__name__ == "seed" and not hasattr(random.seed, "__wrapped__")  # as it was
 
 
 @pytest.mark.parametrize("arguments, text", [
@@ -468,8 +522,6 @@ def test_endings(tmp_path):
     (["run", "--plain", "--no-strict", "script.py"], "--plain: expected neither --reproducible nor --no-strict beside it"),
     (["run", "--every", "-1", "script.py"], "expected a number of steps, 0 for the powers of 2, got '-1'"),
     (["run", "--may-differ", "x", "script.py"], "expected categories among code, ")])
-def test_errors_before_the_program(tmp_path, monkeypatch, capsys, arguments, text):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+def test_errors_before_the_program(here, monkeypatch, capsys, arguments, text):
     assert librepdl_torch(monkeypatch, *arguments) == 2
     assert text in capsys.readouterr().err

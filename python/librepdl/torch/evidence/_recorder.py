@@ -1,6 +1,7 @@
 """What `python -m librepdl.torch run --manifest` notes of a program that knows nothing of it: files that it reads, seeds, models at steps of
 their optimisers."""
 
+import contextlib
 import functools
 import gc
 import importlib.machinery
@@ -82,7 +83,7 @@ def _state(optimizers: list[torch.optim.Optimizer], roots: list[torch.nn.Module]
 # ---- the program ----
 
 class Recorder:
-    """From start() to finish(). every: at which steps of optimisers, counted through the program, there is a fingerprint; 0: 1, 2, 4, 8, ..."""
+    """Watches while it is entered. every: at which steps of optimisers, counted through the program, there is a fingerprint; 0: 1, 2, 4, 8, ..."""
 
     def __init__(self, manifest: Manifest, every: int, data: bool) -> None:
         self.manifest, self.every, self.data = manifest, every, data
@@ -92,23 +93,28 @@ class Recorder:
         # Kept alive, so that what a function trained is there at the end: what made steps since the last new optimiser came.
         self._optimizers: list[torch.optim.Optimizer] = []
         self._models: list[torch.nn.Module] = []
-        self._watching = False
+        self._watching = contextlib.ExitStack()
+        self._active = False
         self._inside = threading.local()
         self._files: dict[str, tuple[int, ...]] = {}
         program = manifest.program or Path.cwd() / "none"
         self._homes = [home for home in (_surroundings.git_root(program), program.parent, Path.cwd().resolve()) if home]
 
-    def start(self) -> None:
-        register_optimizer_step_post_hook(self._after_step)
+    def __enter__(self) -> "Recorder":
+        self._watching.callback(register_optimizer_step_post_hook(self._after_step).remove)
         self._watch_seed(random, "python")
         self._watch_seed(np.random, "numpy")
-        self._watching = True
         if self.data:
-            sys.addaudithook(self._audit)
+            sys.addaudithook(self._audit)  # stays, and does nothing any more
+        self._active = True
+        return self
 
-    def finish(self, status: int) -> dict[str, Any] | None:
-        """The record; None in a process that the program forked."""
-        self._watching = False
+    def __exit__(self, *_: object) -> None:
+        self._active = False
+        self._watching.close()
+
+    def record(self, status: int) -> dict[str, Any] | None:
+        """Once the program has ended; None in a process that it forked."""
         if os.getpid() != self._process:
             return None
         if self._optimizers:
@@ -125,11 +131,12 @@ class Recorder:
             return original(*arguments, **options)
 
         module.__dict__["seed"] = seed
+        self._watching.callback(module.__dict__.update, seed=original)
 
     # ---- steps ----
 
     def _after_step(self, optimizer: torch.optim.Optimizer, arguments: Any, options: Any) -> None:
-        if not self._watching or os.getpid() != self._process:
+        if os.getpid() != self._process:
             return
         self._steps += 1
         new = optimizer not in self._known
@@ -150,7 +157,7 @@ class Recorder:
     # ---- files ----
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open" and self._watching and not getattr(self._inside, "hook", False):
+        if event == "open" and self._active and not getattr(self._inside, "hook", False):
             self._inside.hook = True
             try:
                 self._opened(*arguments)

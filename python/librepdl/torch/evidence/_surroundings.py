@@ -108,11 +108,12 @@ def _packages() -> dict[str, Any]:
     """Versions, and a digest of the digests that the installer noted of the files."""
     found: dict[str, Any] = {}
     for package in importlib.metadata.distributions():
-        name = re.sub(r"[-_.]+", "-", package.metadata["Name"] or "").lower()
+        about = package.metadata
+        name = re.sub(r"[-_.]+", "-", about["Name"] or "").lower()
         if not name or name in found:  # of two the first one is imported
             continue
         lines = sorted(line for line in (package.read_text("RECORD") or "").splitlines() if not _OWN_LINES.search(line))
-        found[name] = {"version": package.version, "files": hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else None}
+        found[name] = {"version": about["Version"], "files": hashlib.sha256("\n".join(lines).encode()).hexdigest() if lines else None}
     return found
 
 
