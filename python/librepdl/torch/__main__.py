@@ -90,7 +90,10 @@ def _run_recorded(options: argparse.Namespace) -> None:
     file = _file_of(options)
     if file is None or not file.is_file():
         _stop("run", f"expected a program in a file, to record it, got {options.program[0]!r}")
-    manifest = _manifest.Manifest(variables=options.env, program=file)
+    try:
+        manifest = _manifest.Manifest(variables=options.env, program=file)
+    except ValueError as e:
+        _stop("run", str(e))
     interpreter = sys.orig_argv[1:sys.orig_argv.index("-m")] if "-m" in sys.orig_argv else []
     manifest.command = {"directory": os.getcwd(), "arguments": options.program, "run": {
         "python": interpreter, "strict": not options.no_strict, "plain": options.plain, "every": options.every, "data": not options.no_data,

@@ -195,11 +195,13 @@ def test_the_same_twice_and_another_id_for_each_perturbation(folder):
 
 
 def test_what_differs_first_is_named(folder, monkeypatch):
-    def record(*steps):
+    def record(*steps, drawn=False):
         torch.manual_seed(1)
         run = evidence.manifest(program=folder / "program.py")
         for i, state in enumerate(steps):
             run.fingerprint(i, state)
+            if drawn and i == 1:
+                torch.rand(1)
         return run.record()
 
     a = {"a": torch.zeros(2), "b": torch.zeros(2), "c": 1.0}
@@ -207,6 +209,8 @@ def test_what_differs_first_is_named(folder, monkeypatch):
     assert evidence.compare(record(a, a, a), record(a, b, a)).different == {"fingerprints": "at 1: /'b' and 1 more of 3 differ"}
     assert evidence.compare(record(a, a), record(a)).different == {"fingerprints": "at 1: only in the first"}
     assert evidence.compare(record(a), record(a, a)).different == {"fingerprints": "at 1: only in the second"}
+    drawn = evidence.compare(record(a, a, a), record(a, a, a, drawn=True)).different
+    assert drawn["fingerprints"] == "at 2: the state of PyTorch's random generator differs, and no tensor" and set(drawn) == {"random", "fingerprints"}
     assert str(evidence.compare(record(a), record(b))).startswith("DIFFERS     fingerprints: at 0: /'b' and 1 more of 3 differ")
     with pytest.raises(ValueError, match="expected categories among code, .* got 'codes'"):
         evidence.compare(record(a), record(a), ["codes"])
@@ -521,7 +525,9 @@ def test_models_of_several_optimisers(here, monkeypatch):
     (["run", "--verify", "absent.json", "script.py"], "absent.json: No such file or directory"),
     (["run", "--plain", "--no-strict", "script.py"], "--plain: expected neither --reproducible nor --no-strict beside it"),
     (["run", "--every", "-1", "script.py"], "expected a number of steps, 0 for the powers of 2, got '-1'"),
-    (["run", "--may-differ", "x", "script.py"], "expected categories among code, ")])
+    (["run", "--may-differ", "x", "script.py"], "expected categories among code, "),
+    (["run", "--manifest", "run.json", "--env", "A=1", "script.py"], "variables: expected the names of environment variables, got 'A=1'")])
 def test_errors_before_the_program(here, monkeypatch, capsys, arguments, text):
+    (here / "script.py").write_text("raise AssertionError")
     assert librepdl_torch(monkeypatch, *arguments) == 2
     assert text in capsys.readouterr().err

@@ -147,6 +147,10 @@ class Manifest:
             raise TypeError(f"manifest: config: expected a dict, got {type(config).__name__}")
         if isinstance(variables, str):
             raise TypeError(f"manifest: variables: expected a list of names, got the text {variables!r}")
+        variables = {"PYTHONHASHSEED", *variables}
+        for name in variables:
+            if not name or "=" in name:
+                raise ValueError(f"manifest: variables: expected the names of environment variables, got {name!r}")
         unknown = set(seeds or {}) - {"python", "numpy"}
         if unknown:
             raise ValueError(f"manifest: seeds: expected the keys python and numpy, got {min(unknown)!r}")
@@ -154,7 +158,7 @@ class Manifest:
         self.program = Path(main).resolve() if main else None
         self.seeds: dict[str, Any] = dict(seeds or {})
         self._config = _plain(config or {}, "config")
-        self._variables = {name: os.environ.get(name) for name in {"PYTHONHASHSEED", *variables}}
+        self._variables = {name: os.environ.get(name) for name in variables}
         self.command: dict[str, Any] | None = None if main is None else {"directory": os.getcwd(), "arguments": sys.orig_argv[1:], "run": None}
         self.arguments = sys.argv[1:]
         self.began = time.time_ns()

@@ -98,7 +98,11 @@ class Recorder:
         self._inside = threading.local()
         self._files: dict[str, tuple[int, ...]] = {}
         program = manifest.program or Path.cwd() / "none"
-        self._homes = [home for home in (_surroundings.git_root(program), program.parent, Path.cwd().resolve()) if home]
+        #: What names of files begin with is left out where it can be another on another machine.
+        self._homes: dict[Path, str] = {}
+        for home, short in ((_surroundings.git_root(program), ""), (program.parent, ""), (Path.cwd().resolve(), ""), (Path.home().resolve(), "~/")):
+            if home is not None:
+                self._homes.setdefault(home, short)
 
     def __enter__(self) -> "Recorder":
         self._watching.callback(register_optimizer_step_post_hook(self._after_step).remove)
@@ -161,7 +165,7 @@ class Recorder:
             self._inside.hook = True
             try:
                 self._opened(*arguments)
-            except OSError:  # the program's own attempt says what is wrong
+            except (OSError, ValueError, TypeError):  # the program's own attempt says what is wrong
                 pass
             finally:
                 self._inside.hook = False
@@ -176,7 +180,7 @@ class Recorder:
         if not path.is_file():
             return
         found = path.stat()
-        name = next((path.relative_to(home).as_posix() for home in self._homes if path.is_relative_to(home)), str(path))
+        name = next((short + path.relative_to(home).as_posix() for home, short in self._homes.items() if path.is_relative_to(home)), str(path))
         key = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
         # What was written since the program began is its own; what is open to read and write is hashed before.
         if found.st_mtime_ns >= self.manifest.began or self._files.get(name) == key:

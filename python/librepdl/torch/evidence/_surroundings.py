@@ -42,7 +42,7 @@ def _modules(program: Path | None) -> Iterator[tuple[str, Path]]:
     if program is not None:
         yield "__main__", program
     for name, module in sorted(sys.modules.items()):
-        file = getattr(module, "__file__", None)
+        file = getattr(module, "__dict__", {}).get("__file__")  # nothing of the module's own runs
         if name in ("__main__", "__mp_main__") or name.partition(".")[0] == "librepdl" or not isinstance(file, str):
             continue
         path = Path(file).resolve()
