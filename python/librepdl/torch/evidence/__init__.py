@@ -1,0 +1,8 @@
+"""From "the same bits" to something that can be shown: what a run was, and that it is the same again."""
+
+from librepdl.torch.evidence._difference import first_difference
+from librepdl.torch.evidence._manifest import BadManifest, Comparison, Manifest, checklist, compare, load
+from librepdl.torch.evidence._manifest import Manifest as manifest
+from librepdl.torch.evidence._replay import NoReplay, replay, verify
+
+__all__ = ["BadManifest", "Comparison", "Manifest", "NoReplay", "checklist", "compare", "first_difference", "load", "manifest", "replay", "verify"]
