@@ -1,4 +1,4 @@
-"""python -m librepdl.torch: build, status, run."""
+"""python -m librepdl.torch: build, status, run, noise, cost, catalogue."""
 
 import argparse
 import io
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from librepdl.torch import _build, enable, reproducible, status
+from librepdl.torch.evidence import _command
 
 
 def _without_us(shown: Any) -> Any:
@@ -65,7 +66,10 @@ def main() -> None:
     run.add_argument("--no-strict", action="store_true", help="what librepdl lacks is computed by PyTorch")
     run.add_argument("-m", dest="module", action="store_true", help="the program is a module's name")
     run.add_argument("program", nargs=argparse.REMAINDER, help="script.py, or a module, and its arguments")
+    _command.add(commands)
     options = parser.parse_args()
+    if "act" in options:
+        sys.exit(options.act(options))
     if options.command == "build":
         try:
             path = _build.library()

@@ -1,5 +1,6 @@
 """What librepdl would refuse of a model, a loss, an optimiser or a training step; everything stays as it was."""
 
+import contextlib
 import copy
 import functools
 import inspect
@@ -279,13 +280,14 @@ def _step(optimiser: torch.optim.Optimizer) -> None:
         optimiser.step()
 
 
-def run(model: Any, inputs: tuple[Any, ...], options: dict[str, Any], begin: Callable[[], object]) -> None:
-    """Forward and backward; begin() is called before the run that counts."""
+def run(model: Any, inputs: tuple[Any, ...], options: dict[str, Any], begin: Callable[[], object],
+        watch: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()) -> None:
+    """Forward and backward, within `watch`; begin() is called before the run that counts."""
     if isinstance(model, torch.nn.Module) and any(map(torch.nn.parameter.is_lazy, (*model.parameters(), *model.buffers()))):
         model = copy.deepcopy(model)  # its parameters change their class
     before = AsItWas(model, inputs, options)
     try:
-        with torch.enable_grad(), Origins():
+        with torch.enable_grad(), Origins(), watch:
             begin()
             if isinstance(model, torch.optim.Optimizer):
                 return _step(model)
