@@ -18,7 +18,7 @@ from librepdl.torch.evidence import _report
 
 # ---- what PyTorch says ----
 
-#: Where PyTorch lists what is not deterministic: in PyTorch 2.11 and 2.13 the same.
+#: Where PyTorch lists what is not deterministic. LISTED is that of PyTorch 2.13.
 SOURCE = "https://docs.pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html"
 
 

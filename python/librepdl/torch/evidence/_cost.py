@@ -127,9 +127,9 @@ def cost(train: Callable[..., Any], rounds: int = 5) -> Cost:
     """Times train(), which takes no arguments and best makes some steps of training only, in plain PyTorch, with PyTorch's own
     deterministic flags (use_deterministic_algorithms(True), cudnn.deterministic, no cudnn.benchmark) and with librepdl.
 
-    The ways take turns, `rounds` times, forwards and backwards, after a run of each that is not counted; the first rounds are made again under the profiler, for the
-    times of operations. Every run begins with the random generators as they are now, and ends with everything that train reaches as it was. A
-    way in which train() raises RuntimeError, or what librepdl refuses, is in `failed`.
+    The ways take turns, `rounds` times, forwards and backwards, after a run of each that is not counted; the first rounds are made again
+    under the profiler, for the times of operations. Every run begins with the random generators as they are now, and ends with everything
+    that train reaches as it was. A way in which train() raises RuntimeError, or what librepdl refuses, is in `failed`.
 
     Start Python with OMP_WAIT_POLICY=passive on a busy machine. On a GPU PyTorch's flags want CUBLAS_WORKSPACE_CONFIG=:4096:8.
 

@@ -20,7 +20,7 @@ def checked(who: str, train: Any) -> None:
 
 
 class Start:
-    """Random generators as they are now; begin() has a run start from them, and puts back what it reached."""
+    """Random generators as they are now. After each run, within begin(), they and all that `train` reaches are put back."""
 
     def __init__(self, train: Any) -> None:
         self._train = train
@@ -30,7 +30,7 @@ class Start:
         numpy = sys.modules.get("numpy")
         self._numpy = None if numpy is None else numpy.random.get_state()
 
-    def put_back(self) -> None:
+    def _put_back(self) -> None:
         random.setstate(self._python)
         torch.set_rng_state(self._torch)
         if self._cuda:
@@ -40,13 +40,12 @@ class Start:
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[None]:
-        self.put_back()
         before = _coverage.AsItWas(self._train)
         try:
             yield
         finally:
             before.put_back()
-            self.put_back()
+            self._put_back()
 
 
 def used_gpu() -> bool:
