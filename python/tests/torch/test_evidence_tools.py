@@ -428,17 +428,20 @@ def test_policies_and_pytorch_s_list():
     assert loaded["reproducible"] is False and len(loaded["operations"]) == len(found.operations)
 
 
-@pytest.mark.parametrize("call, policy, stock", [
-    (lambda x, i: x.index_put_((i,), x[0]), "ordered", "torch.Tensor.index_put; deterministic with the flag"),
-    (lambda x, i: x.index_put_((i,), x[0], accumulate=True), "exact",
-     "torch.Tensor.__getitem__ or torch.Tensor.index_put; deterministic with the flag"),
-    (lambda x, i: x.put_(i, x[0]), "ordered", "torch.Tensor.put_; raises with the flag"),
-    (lambda x, i: x.put_(i, x[0], accumulate=True), "exact", "torch.Tensor.put_; deterministic with the flag")])
-def test_writes_to_places(call, policy, stock):
-    """What PyTorch says of a CPU's depends on whether they are added up."""
-    x = torch.zeros(3, 2)
-    (found,) = [o for o in catalogue(call, x, torch.tensor([0, 0])).operations if "put" in o.name]
-    assert (found.policy, found.stock) == (policy, f"non-deterministic: {stock}") and torch.equal(x, torch.zeros(3, 2))
+@pytest.mark.parametrize("name, accumulate, policy, stock", [
+    ("index_put_", False, "ordered", "torch.Tensor.index_put; deterministic with the flag"),
+    ("index_put_", True, "exact", "torch.Tensor.__getitem__ or torch.Tensor.index_put; deterministic with the flag"),
+    ("put_", False, "ordered", "torch.Tensor.put_; raises with the flag"),
+    ("put_", True, "exact", "torch.Tensor.put_; deterministic with the flag")])
+def test_writes_to_places(name, accumulate, policy, stock):
+    """What PyTorch says of them on a CPU depends on whether they are added up."""
+    x, places = torch.zeros(2), torch.tensor([0, 0])
+
+    def step():
+        getattr(x, name)((places,) if name == "index_put_" else places, torch.ones(2), accumulate=accumulate)
+
+    (found,) = [o for o in catalogue(step).operations if "put_" in o.name]
+    assert (found.policy, found.stock) == (policy, f"non-deterministic: {stock}") and torch.equal(x, torch.zeros(2))
 
 
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the list of PyTorch 2.13")
