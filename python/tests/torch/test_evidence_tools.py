@@ -310,7 +310,7 @@ def test_cost_finds_what_is_slow():
     assert [len(times) for times in found.seconds.values()] == [3, 3, 3] and found.failed == {}
     for way, wait in (("flags", 0.01), ("librepdl", 0.02)):
         of = found.determinism_cost_pct(way)
-        assert of.least <= of.median <= of.greatest and min(found.seconds[way]) >= wait and of.least > 0
+        assert of.least <= of.median <= of.greatest and min(found.seconds[way]) >= wait and of.median > 0
     assert set(found.operations["aten::exp"]) == {"plain", "flags", "librepdl"}
     assert all(len(times) == 3 and min(times) > 0 for times in found.operations["aten::exp"].values())
     assert json.loads(found.json())["determinism_cost_pct"]["flags"]["median"] == found.determinism_cost_pct("flags").median
@@ -483,10 +483,11 @@ def command(*arguments, status=0, **options):
 
 
 def test_commands_on_a_users_script(tmp_path):
-    (tmp_path / "mine.py").write_text(USERS)
-    done = command("noise", "mine.py:train", "--vary", "again,threads", "--json", "noise.json", cwd=tmp_path)
+    (tmp_path / "mine.py").write_text(USERS.replace("range(2)", "range(int(sys.argv[1]))").replace("import torch", "import sys, torch"))
+    done = command("noise", "mine.py:train", "--vary", "again,threads", "--json", "noise.json", "--arguments=2", cwd=tmp_path)
     loaded = json.loads((tmp_path / "noise.json").read_text())
     assert loaded["reproducible"] and [d["setting"] for d in loaded["plain"]] == ["first", "again", "threads"]
+    assert len(loaded["plain"][0]["losses"]) == 4
     assert loaded["librepdl"][0]["fingerprint"][:8] in done.stdout and "with librepdl:" in done.stdout
     # As a module; and with something that is refused.
     source = USERS.replace("torch.tanh(self.hidden(x))", "torch.fft.fft(self.hidden(x)).real")

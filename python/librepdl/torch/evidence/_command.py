@@ -5,6 +5,7 @@ import contextlib
 import importlib
 import importlib.util
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,11 +21,12 @@ class Mistaken(Exception):
     """What was typed; the message says what was expected."""
 
 
-def function_of(text: str) -> Callable[..., Any]:
-    """"script.py:function" or "module:function". The script is imported, not run as __main__."""
+def function_of(text: str, arguments: list[str]) -> Callable[..., Any]:
+    """"script.py:function" or "module:function". The script is imported, not run as __main__; sys.argv is as if it were, with `arguments`."""
     place, colon, name = text.rpartition(":")
     if not colon or not place or not name:
         raise Mistaken(f"expected script.py:function or module:function, got {text!r}")
+    sys.argv = [place, *arguments]
     if place.endswith(".py"):
         path = Path(place)
         if not path.is_file():
@@ -107,6 +109,8 @@ def add(commands: Any) -> None:
             ("catalogue", _catalogue, "every operation of a training step, and what computes it. Status 1 where librepdl refuses one", False)):
         parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         parser.add_argument("function", help="script.py:function or module:function; it is called without arguments")
+        parser.add_argument("--arguments", type=shlex.split, default=[], metavar="TEXT",
+                            help="what it finds in sys.argv, as a shell would split it: --arguments='--steps 3'")
         parser.add_argument("--json", metavar="FILE", type=_file, help="write the report there, too")
         if picture:
             parser.add_argument("--plot", metavar="FILE", type=_picture, help="write a picture there: .svg, .png, .pdf; needs matplotlib")
@@ -117,7 +121,7 @@ def add(commands: Any) -> None:
 
         def act(o: argparse.Namespace, parser: argparse.ArgumentParser = parser, run: Callable[[argparse.Namespace], Any] = run) -> int:
             with _mistakes(parser):
-                o.train = function_of(o.function)
+                o.train = function_of(o.function, o.arguments)
             report = run(o)
             print(report)
             if o.json:
