@@ -237,7 +237,8 @@ class _Recorder:
 
     def _add(self, what: str, where: str, value: Any) -> None:
         if self._seen():
-            self.events.append(_Event(what, where, fingerprint(list(_coverage._tensors(value)))))
+            dense = [t.to_dense() if t.layout != torch.strided else t for t in _coverage._tensors(value)]
+            self.events.append(_Event(what, where, fingerprint(dense)))
 
     def _loss(self, loss: torch.Tensor) -> None:
         self.losses.append(float(loss.detach()))
