@@ -788,7 +788,7 @@ void check_cut(const cut_of_rows& r, const row_call& c, const properties& d) {
       // And devices for such clusters.
       CHECK(g.cluster <= (d.capability == 90 || d.capability / 10 == 10 ? 16 : 8));
       CHECK((g.cluster == 1 || (d.capability >= 90 && !d.choice.wide)));
-      CHECK((g.cluster <= 4 || r.rule.looks));
+      CHECK((g.cluster <= 4 || r.rule.looks || (cut.packed && !g.aligned)));
       if (c.rows == 0) break;
       const unsigned grid = register_grid(g, d);
       CHECK(grid >= static_cast<unsigned>(g.cluster));
