@@ -159,7 +159,8 @@ class Fingerprints:
         if not self.entries:
             return
         entry = self.entries[-1]
-        entry["metrics"].update({name: _number(name, value) for name, value in sorted(metrics.items())})
+        new = {name: _number(name, value) for name, value in metrics.items()}
+        entry["metrics"] = dict(sorted((entry["metrics"] | new).items()))
         self._write()
         _log.info("%s: %s, metrics %s", _place(entry), entry["fingerprints"], entry["metrics"])
         if entry["step"] in self._former:

@@ -17,15 +17,16 @@ from librepdl.torch.evidence._optional import optional
 _transformers = optional("transformers", "transformers", "librepdl.torch.evidence.transformers")
 
 
-def _of_the_training(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what is of the clock."""
-    return {name: value for name, value in metrics.items() if isinstance(value, (int, float))
-            and not name.endswith(("_runtime", "_time", "_per_second"))}
+def _of_the_bits(logs: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers without those of the clock, the epoch, which an entry has, and the mean loss since the last time that something was logged:
+    after an interruption the Trainer takes it over fewer steps."""
+    return {name: value for name, value in logs.items() if isinstance(value, (int, float))
+            and name not in ("epoch", "loss") and not name.endswith(("_runtime", "_time", "_per_second"))}
 
 
 class FingerprintCallback(_transformers.TrainerCallback):  # type: ignore[misc, name-defined]
     """Writes a file of fingerprints (librepdl.torch.evidence.Fingerprints): at the end of every epoch the model's, the optimiser's state's and the
-    random numbers', what the Trainer logs and the metrics of evaluations; in the end the model's, which may be the best one, loaded again.
+    random numbers', the metrics of evaluations and what the Trainer logs beside its mean loss; in the end the model's, which may be the best one, loaded again.
 
     A training that goes on (train(resume_from_checkpoint=...)) goes on with the file; epochs that a run which was killed had done already are
     compared.
@@ -50,16 +51,17 @@ class FingerprintCallback(_transformers.TrainerCallback):  # type: ignore[misc, 
             self.fingerprints.resume(state.global_step)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **others: Any) -> None:
-        self._logged.update(_of_the_training(logs or {}))
+        if not state.is_world_process_zero or logs is None or "train_runtime" in logs:  # the last ones are of what ran since an interruption
+            return
+        if self.fingerprints.entries and self.fingerprints.entries[-1]["step"] == state.global_step:
+            self.fingerprints.amend(_of_the_bits(logs))
+        else:
+            self._logged.update(_of_the_bits(logs))
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None, **others: Any) -> None:
         if state.is_world_process_zero:
             self.fingerprints.add(state.global_step, {"model": model, "optimizer": optimizer.state_dict()["state"]}, self._logged, epoch=round(state.epoch))
         self._logged = {}
-
-    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Mapping[str, Any] | None = None, **others: Any) -> None:
-        if state.is_world_process_zero and self.fingerprints.entries:
-            self.fingerprints.amend(_of_the_training(metrics or {}))
 
     def on_train_end(self, args: Any, state: Any, control: Any, model: Any = None, **others: Any) -> None:
         if state.is_world_process_zero:
