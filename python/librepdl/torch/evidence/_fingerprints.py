@@ -1,6 +1,5 @@
 """Fingerprints of a training as it goes, in a file that is compared with another run's."""
 
-import json
 import logging
 import math
 import os
@@ -13,6 +12,7 @@ import torch
 import librepdl
 from librepdl.torch import _parts, fingerprint, is_enabled
 from librepdl.torch._door import door
+from librepdl.torch.evidence._files import read_json, write_json
 
 FORMAT = "librepdl fingerprints 1"
 _log = logging.getLogger("librepdl.torch.evidence")
@@ -20,17 +20,6 @@ _log = logging.getLogger("librepdl.torch.evidence")
 
 class DifferentBits(RuntimeError):
     """Something that should have the same bits again has others."""
-
-
-def write_json(path: Path, value: Any) -> None:
-    """By rename: whoever reads the file finds the former text or the new one. Raises OSError where it cannot be written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        new.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def hashes(state: Any) -> dict[str, str]:
@@ -47,13 +36,15 @@ def first_different(one: Mapping[str, Any], other: Mapping[str, Any], common: bo
     return None
 
 
-def _number(name: str, value: Any) -> int | float | str:
-    """As JSON has it, exactly: Python writes of a float the shortest decimal that reads back as the same one."""
-    if hasattr(value, "item"):  # of PyTorch and NumPy
-        value = value.item()
-    if not isinstance(value, (int, float)):
-        raise TypeError(f"metrics: {name}: expected a number, got {type(value).__name__}")
-    return value if math.isfinite(value) else str(value)
+def _numbers(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """As JSON has them, exactly: Python writes of a float the shortest decimal that reads back as the same one."""
+    found: dict[str, Any] = {}
+    for name, value in metrics.items():
+        number = value.item() if hasattr(value, "item") else value  # of PyTorch and NumPy
+        if not isinstance(number, (int, float)):
+            raise TypeError(f"metrics: {name}: expected a number, got {type(value).__name__}")
+        found[name] = number if math.isfinite(number) else str(number)
+    return found
 
 
 def _made_with() -> dict[str, Any] | None:
@@ -79,14 +70,7 @@ def _difference(one: Mapping[str, Any], other: Mapping[str, Any], common: bool =
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """A file that Fingerprints wrote. Raises OSError, or ValueError where it is something else."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as e:
-        raise ValueError(f"{os.fspath(path)}: expected JSON, got something else: {e}") from e
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise ValueError(f"{os.fspath(path)}: expected a file of the format {FORMAT!r}, as Fingerprints writes it, got another")
-    return found
+    return read_json(path, FORMAT, "Fingerprints")
 
 
 def compare(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> str | None:
@@ -100,8 +84,10 @@ def compare(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> str |
             return f"{_place(x)}: {found}"
     if len(a["entries"]) != len(b["entries"]):
         return f"entries: {len(a['entries'])} and {len(b['entries'])}"
-    found = first_different({"best": a.get("best")}, {"best": b.get("best")}) or _difference(a.get("final", {}), b.get("final", {}))
-    return found or first_different({"finished": "final" in a}, {"finished": "final" in b})
+    if ("final" in a) != ("final" in b):
+        return "final: " + " and ".join("present" if "final" in c else "absent" for c in (a, b))
+    found = _difference(a.get("final", {}), b.get("final", {}))
+    return f"final: {found}" if found else first_different({"best": a.get("best")}, {"best": b.get("best")})
 
 
 class Fingerprints:
@@ -146,21 +132,25 @@ class Fingerprints:
             _log.warning("librepdl is not enabled: these are fingerprints of what PyTorch's own kernels compute on this machine")
         if last is not None and step < last:
             raise ValueError(f"Fingerprints.add: step: expected {last}, the last entry's, or more, got {step}; resume() goes back")
+        numbers = _numbers(metrics or {})
         entry = {"step": step, **({} if epoch is None else {"epoch": epoch}), **self._of({**state, "random": torch.get_rng_state()}),
                  "metrics": {}}
         if step == last:
             self._check(entry, {step: self.entries[-1]}, "before")
         else:
             self.entries.append(entry)
-        self.amend(metrics or {})
+        self._take(numbers)
 
     def amend(self, metrics: Mapping[str, Any]) -> None:
-        """More metrics of the last entry, such as those of an evaluation after it. Without an entry they are left out."""
+        """More metrics of the last entry, such as those of an evaluation after it. Raises ValueError where there is no entry yet."""
         if not self.entries:
-            return
+            raise ValueError("Fingerprints.amend: expected an entry, which add() makes, found none")
+        self._take(_numbers(metrics))
+
+    def _take(self, numbers: Mapping[str, Any]) -> None:
+        """Metrics of the last entry, which is written, logged and compared."""
         entry = self.entries[-1]
-        new = {name: _number(name, value) for name, value in metrics.items()}
-        entry["metrics"] = dict(sorted((entry["metrics"] | new).items()))
+        entry["metrics"] = dict(sorted({**entry["metrics"], **numbers}.items()))
         self._write()
         _log.info("%s: %s, metrics %s", _place(entry), entry["fingerprints"], entry["metrics"])
         if entry["step"] in self._former:
