@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from librepdl.torch.evidence import compare
+from librepdl.torch.evidence import compare_fingerprints
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     status = 0
     for other in others:
         try:
-            found = compare(first, other)
+            found = compare_fingerprints(first, other)
         except (OSError, ValueError) as e:
             print(f"python -m librepdl.torch.evidence compare: {e}", file=sys.stderr)
             sys.exit(2)

@@ -73,7 +73,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     return read_json(path, FORMAT, "Fingerprints")
 
 
-def compare(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> str | None:
+def compare_fingerprints(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> str | None:
     """The first difference of two files that Fingerprints wrote, in the order of the trainings, or None where they are of the same bits."""
     a, b = read(one), read(other)
     if a["made with"] != b["made with"]:
@@ -98,7 +98,7 @@ class Fingerprints:
             ...
             fingerprints.add(step, {"model": model, "optimizer": optimizer}, {"val_loss": loss}, epoch=epoch)
 
-    Runs that computed the same bits write the same bytes: nothing in the file depends on the machine or the time. compare() names the first
+    Runs that computed the same bits write the same bytes: nothing in the file depends on the machine or the time. compare_fingerprints() names the first
     difference of two files. The file is written anew, by rename, with every entry.
 
     monitor, mode: the metric, and "min" or "max", by which `best` is chosen: of equal ones the first, of NaNs none

@@ -82,7 +82,7 @@ class Reproducible:
             raise ValueError(f"reproducible.check: name: expected another one for each state of a test, got {name!r} again")
         self._checked.add(key)
         states = read_json(path, FORMAT, "pytest --update-fingerprints")["states"] if path.exists() else {}
-        now = {"fingerprint": fingerprint(state), "tensors": hashes(state)}
+        now: dict[str, Any] = {"fingerprint": fingerprint(state), "tensors": hashes(state)}
         if self._update:
             write_json(path, {"format": FORMAT, "states": dict(sorted((states | {key: now}).items()))})
         elif key not in states:

@@ -67,7 +67,8 @@ class FingerprintCallback(_package.Callback):  # type: ignore[misc, name-defined
             self.fingerprints.finish({"model": pl_module})
 
     def state_dict(self) -> dict[str, Any]:
-        name, keys, *rest = np.random.get_state()
+        numpy: Any = np.random.get_state()
+        name, keys, *rest = numpy  # an array's keys as a list, since checkpoints are read without code of other packages
         return {"random": {"torch": torch.get_rng_state(), "python": random.getstate(), "numpy": (name, keys.tolist(), *rest)}}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import librepdl.torch
-from librepdl.torch.evidence import DifferentBits, Fingerprints, compare
+from librepdl.torch.evidence import DifferentBits, Fingerprints, compare_fingerprints
 
 
 def train(path, steps=4, first=0, saved=None, move=None, **options):
@@ -54,7 +54,7 @@ def test_what_is_written(tmp_path):
                                             "epoch": losses.index(min(losses)) // 2}
     train(tmp_path / "b.json", tensors=False)
     assert "tensors" not in json.loads((tmp_path / "b.json").read_text())["entries"][0]
-    assert compare(tmp_path / "new" / "a.json", tmp_path / "b.json") is None
+    assert compare_fingerprints(tmp_path / "new" / "a.json", tmp_path / "b.json") is None
 
 
 def test_interrupted_and_resumed(tmp_path):
@@ -82,15 +82,15 @@ def test_compare(tmp_path):
     a, b = tmp_path / "a.json", tmp_path / "b.json"
     record, state = train(a)
     train(b, move=3)
-    assert compare(a, a) is None
-    found = compare(a, b)
+    assert compare_fingerprints(a, a) is None
+    found = compare_fingerprints(a, b)
     assert found.startswith("epoch 1, step 3: tensor /'model'/'weight': '"), found
 
     def changed(change):
         value = json.loads(a.read_text())
         change(value)
         b.write_text(json.dumps(value))
-        return compare(a, b)
+        return compare_fingerprints(a, b)
 
     assert changed(lambda v: v["made with"].update(policy=1)).startswith("made with: {'bits': 1, 'policy': ")
     assert changed(lambda v: v["entries"].pop()) == "entries: 4 and 3"
@@ -99,7 +99,7 @@ def test_compare(tmp_path):
     assert changed(lambda v: v["entries"][2]["metrics"].pop("nothing")) == "epoch 1, step 3: metric nothing: 'nan' and absent"
     assert changed(lambda v: v.pop("best")).startswith("best: {'metric': 'loss', ")
     record.finish({"model": state["model"]})
-    assert compare(a, b) == "final: present and absent"
+    assert compare_fingerprints(a, b) == "final: present and absent"
     assert changed(lambda v: v["final"]["tensors"].update({"/'model'/'bias'": "0"})).startswith("final: tensor /'model'/'bias': '")
     assert changed(lambda v: v.pop("final")) == "final: present and absent"
 
@@ -137,7 +137,7 @@ def test_wrong_use(tmp_path, caplog):
     for text in ("[", "[]", '{"format": "other"}'):
         path.write_text(text)
         with pytest.raises(ValueError, match="a.json: expected "):
-            compare(path, path)
+            compare_fingerprints(path, path)
     librepdl.torch.disable()
     with caplog.at_level(logging.WARNING):
         Fingerprints(tmp_path / "b.json").add(1, {"x": torch.ones(1)})

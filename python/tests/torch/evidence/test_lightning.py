@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import librepdl.torch
-from librepdl.torch.evidence import DifferentBits, compare
+from librepdl.torch.evidence import DifferentBits, compare_fingerprints
 
 lightning = pytest.importorskip("lightning.pytorch")
 EPOCHS = 4
@@ -88,7 +88,7 @@ def test_interrupted_and_resumed(whole, tmp_path, checkpoints):
     assert [entry["epoch"] for entry in json.loads((tmp_path / "fingerprints.json").read_text())["entries"]] == [0, 1, 2]
     # From before what was written last: epoch 2 is done again, and compared.
     fit(tmp_path, resume=tmp_path / "epoch=1.ckpt", threads=2, checkpoints=checkpoints)
-    assert compare(whole / "fingerprints.json", tmp_path / "fingerprints.json") is None
+    assert compare_fingerprints(whole / "fingerprints.json", tmp_path / "fingerprints.json") is None
     assert (tmp_path / "fingerprints.json").read_bytes() == (whole / "fingerprints.json").read_bytes()
 
 

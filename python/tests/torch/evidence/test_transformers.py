@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import librepdl.torch
-from librepdl.torch.evidence import DifferentBits, compare
+from librepdl.torch.evidence import DifferentBits, compare_fingerprints
 
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
@@ -69,7 +69,7 @@ def test_interrupted_and_resumed(whole, tmp_path):
         fit(tmp_path, die_at=12)
     # From before what was written last: epoch 2 is done again, and compared.
     fit(tmp_path, resume=tmp_path / "checkpoint-5", threads=2)
-    assert compare(whole / "fingerprints.json", tmp_path / "fingerprints.json") is None
+    assert compare_fingerprints(whole / "fingerprints.json", tmp_path / "fingerprints.json") is None
     assert (tmp_path / "fingerprints.json").read_bytes() == (whole / "fingerprints.json").read_bytes()
 
 
