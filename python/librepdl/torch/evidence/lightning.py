@@ -7,6 +7,7 @@
     trainer = Trainer(callbacks=[FingerprintCallback("fingerprints.json", monitor="val_loss")], ...)
 """
 
+import importlib.util
 import os
 import random
 import sys
@@ -18,8 +19,10 @@ import torch
 from librepdl.torch.evidence._fingerprints import Fingerprints
 from librepdl.torch.evidence._optional import optional
 
-#: The package whose Trainer is used: the one that is imported already, or else lightning.
-_package = optional("pytorch_lightning" if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules else "lightning.pytorch",
+_NAMES = ("lightning.pytorch", "pytorch_lightning")
+#: The package that is imported already, or else one that is installed. Either's Trainer takes the callback.
+_package = optional(next((name for name in _NAMES if name in sys.modules),
+                         next((name for name in _NAMES if importlib.util.find_spec(name.partition(".")[0])), _NAMES[0])),
                     "lightning", "librepdl.torch.evidence.lightning")
 
 

@@ -142,3 +142,12 @@ def test_wrong_use(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         Fingerprints(tmp_path / "b.json").add(1, {"x": torch.ones(1)})
     assert "librepdl is not enabled" in caplog.text and json.loads((tmp_path / "b.json").read_text())["made with"] is None
+
+
+@pytest.mark.parametrize("module, package", [("lightning", "lightning"), ("transformers", "transformers"), ("accelerate", "accelerate")])
+def test_packages_that_are_absent(module, package):
+    code = f"import sys; sys.modules.update({{'lightning': None, 'pytorch_lightning': None, {package!r}: None}}); " \
+           f"import librepdl.torch.evidence.{module}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1] == f"ModuleNotFoundError: librepdl.torch.evidence.{module}: expected the package {package}, found none; " \
+                                           f"pip install {package}"
