@@ -311,13 +311,14 @@ stage_turns() {
 }
 # trainer PACKAGE: its tests, in an environment that has the package beside what stage_python installed.
 trainer() {
-  local env=build/python-trainers python
+  local env=build/python-trainers python packages=("$1")
   python=$root/$env/bin/python
+  [[ $1 != transformers ]] || packages+=(accelerate) # its Trainer asks for it
   if [[ ! -x $python ]]; then
     python3 -m venv $env
     realpath build/python-empty/lib/python3.*/site-packages >"$(echo $env/lib/python3.*/site-packages)/python-empty.pth"
   fi
-  "$python" -m pip install --quiet --no-compile "$1"
+  "$python" -m pip install --quiet --no-compile "${packages[@]}"
   export LIBREPDL_CACHE=$root/build/torch-cache
   lines=1 show "$python" -m pytest -q -p no:cacheprovider "python/tests/torch/evidence/test_$1.py"
 }
