@@ -1,17 +1,20 @@
 """Trainings: one fingerprint, however they are run, interrupted or transformed."""
 
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import torch
+from fit import fit
 from torch import nn
 from torch.nn import functional as F
 
 import librepdl
 import librepdl.torch
+from librepdl.torch.evidence import first_difference
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "pytorch"
 #: A covering array: of any three of the settings all combinations occur.
@@ -45,6 +48,22 @@ def test_lenet_has_one_fingerprint(tmp_path):
     assert saved.exists()
     found.update(run("lenet", "--steps", 12, "--batch", 20, "--checkpoint", saved, "--threads", 2))
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))])
+def test_a_fit_again_and_killed_and_resumed(device, tmp_path):
+    """Weights, the optimiser's and the generators' states, the best epoch, its loss and weights, to the last bit."""
+    librepdl.torch.enable()
+    whole = fit(tmp_path / "whole", device)
+    assert whole["best"]["epoch"] == 1 and whole["epoch"] == 4  # the best one is before what is killed
+    torch.set_num_threads(2)
+    assert first_difference(whole, fit(tmp_path / "again", device)) is None
+    killed = subprocess.run([sys.executable, Path(__file__).with_name("fit.py"), tmp_path / "killed", device, "2", "3"], capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert torch.load(tmp_path / "killed")["epoch"] == 2
+    torch.rand(3)  # this process has drawn other numbers
+    assert first_difference(whole, fit(tmp_path / "killed", device)) is None
+    assert device == "cpu" or first_difference(whole, fit(tmp_path / "cpu", "cpu")) is None
 
 
 @pytest.mark.long
