@@ -1,5 +1,6 @@
 """What librepdl would refuse of a model, a loss, an optimiser or a training step; everything stays as it was."""
 
+import contextlib
 import copy
 import functools
 import inspect
@@ -42,11 +43,25 @@ class Coverage:
 
 # ---- ways out ----
 
-#: By the operation's name without overload, for those that have no row.
+#: By the operation's name without overload, for those that have no row; or with the reason why it is refused. Remarks are behind a semicolon.
 WAYS = {
     "aten::_cdist_forward": "(x[:, None] - y[None]).square().sum(-1).sqrt()",
-    "aten::_pdist_forward": "(x[:, None] - x[None]).square().sum(-1).sqrt(), of which the pairs i < j",
-    "aten::addr": "torch.addmm(input, vec1[:, None], vec2[None])",
+    "aten::_pdist_forward": "(x[i] - x[j]).square().sum(-1).sqrt(); i, j = torch.triu_indices(len(x), len(x), 1)",
+    "aten::special_entr": "-torch.xlogy(x, x)",
+    "aten::special_xlog1py": "x * torch.log1p(y)",
+    "aten::deg2rad": "x * (math.pi / 180)",
+    "aten::_embedding_bag (of the greatest elements)": "F.embedding(indices, weight).amax(1); of bags of one length, a row of indices each",
+    "aten::_embedding_bag_forward_only (of the greatest elements)": "F.embedding(indices, weight).amax(1); of bags of one length, a row of "
+                                                                    "indices each",
+    "aten::multi_margin_loss": "((1 - x.gather(1, target[:, None]) + x).clamp_min(0).sum(1) - 1).div(x.shape[1]).mean()",
+    "aten::scatter_reduce (of mean)": "sums.scatter_add(0, index, source) / counts.scatter_add(0, index, torch.ones_like(source)); sums the tensor, "
+                                      "counts its ones",
+    "aten::segment_reduce": "torch.zeros(len(lengths), x.shape[1]).index_add(0, torch.arange(len(lengths)).repeat_interleave(lengths), x); for sums",
+    "aten::histogram": "torch.histc(x, bins, x.min(), x.max()); the counts",
+    "aten::avg_pool3d": "volume.unfold(2, k, k).unfold(3, k, k).unfold(4, k, k).mean((-3, -2, -1)); k the size and the stride",
+    "aten::max_pool3d": "volume.unfold(2, k, k).unfold(3, k, k).unfold(4, k, k).amax((-3, -2, -1)); k the size and the stride",
+    "aten::max_pool3d_with_indices": "volume.unfold(2, k, k).unfold(3, k, k).unfold(4, k, k).amax((-3, -2, -1)); k the size and the stride",
+    "aten::adaptive_avg_pool3d": "volume.mean((-3, -2, -1), keepdim=True); for an output of 1",
     "c10d::allreduce_": "dist.all_gather, then torch.stack(list).sum(0): each sum rounded once, the same in every process",
     "c10d::reduce_": "dist.gather, then torch.stack(list).sum(0)",
     "c10d::reduce_scatter_": "dist.all_to_all, then torch.stack(list).sum(0)",
@@ -73,7 +88,7 @@ def way_out(refused: str) -> str | None:
     if parts is None:
         return None
     name, dtype, why = parts.groups()
-    way = WAYS.get(name)
+    way = WAYS.get(name) or WAYS.get(f"{name} ({why})")
     if way is not None:
         return way
     if dtype in ("complex64", "complex128", "complex32"):
@@ -279,13 +294,14 @@ def _step(optimiser: torch.optim.Optimizer) -> None:
         optimiser.step()
 
 
-def run(model: Any, inputs: tuple[Any, ...], options: dict[str, Any], begin: Callable[[], object]) -> None:
-    """Forward and backward; begin() is called before the run that counts."""
+def run(model: Any, inputs: tuple[Any, ...], options: dict[str, Any], begin: Callable[[], object],
+        watch: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()) -> None:
+    """Forward and backward, within `watch`; begin() is called before the run that counts."""
     if isinstance(model, torch.nn.Module) and any(map(torch.nn.parameter.is_lazy, (*model.parameters(), *model.buffers()))):
         model = copy.deepcopy(model)  # its parameters change their class
     before = AsItWas(model, inputs, options)
     try:
-        with torch.enable_grad(), Origins():
+        with torch.enable_grad(), Origins(), watch:
             begin()
             if isinstance(model, torch.optim.Optimizer):
                 return _step(model)
