@@ -104,21 +104,23 @@ def test_compare(tmp_path):
     assert changed(lambda v: v.pop("final")) == "final: present and absent"
 
 
+def command(*files):
+    done = subprocess.run([sys.executable, "-m", "librepdl.torch", "compare", *map(str, files)], capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
 def test_the_command(tmp_path):
     a, b = tmp_path / "a.json", tmp_path / "b.json"
     train(a)
     train(b, move=4)
-
-    def command(*files):
-        done = subprocess.run([sys.executable, "-m", "librepdl.torch.evidence", "compare", *map(str, files)], capture_output=True, text=True)
-        return done.returncode, done.stdout + done.stderr
-
-    status, printed = command(a, a, b)
+    status, printed, _ = command(a, a, b)
     first, second = printed.splitlines()
-    assert status == 1 and first == f"{a} and {a}: the same bits"
-    assert second.startswith(f"{a} and {b}: first difference: epoch 1, step 4: tensor /'model'/'weight': ")
-    assert command(a, tmp_path / "absent.json") == (2, f"python -m librepdl.torch.evidence compare: [Errno 2] No such file or directory: "
-                                                       f"'{tmp_path / 'absent.json'}'\n")
+    assert status == 1 and first == f"{a} and {a}: the same"
+    assert second.startswith(f"{a} and {b}: NOT THE SAME: epoch 1, step 4: tensor /'model'/'weight': ")
+    assert command(a, tmp_path / "absent.json") == (2, "", "python -m librepdl.torch compare: [Errno 2] No such file or directory: "
+                                                           f"'{tmp_path / 'absent.json'}'\n")
+    status, _, said = command(a)
+    assert status == 2 and said.endswith("compare: error: expected two files or more, got one\n")
 
 
 def test_wrong_use(tmp_path, caplog):
