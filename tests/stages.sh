@@ -293,10 +293,10 @@ stage_torch() {
   lines=3 show "$python" python/tests/torch/opinfo.py --readme README.md
 }
 
-# By turns, for each brings many packages: a trainer that people use, with the tests of its integration, or the web page. The commit's tree chooses;
-# REPDL_TURN is one of them, or "all".
+# By turns, for most bring many packages: a trainer that people use, with the tests of its integration, the example for GitHub's Actions, or the web
+# page. The commit's tree chooses; REPDL_TURN is one of them, or "all".
 stage_turns() {
-  local turns=(lightning transformers accelerate site) tree turn
+  local turns=(lightning transformers accelerate actions site) tree turn
   tree=$(commit_tree)
   turn=${REPDL_TURN:-${turns[0x${tree:0:8} % ${#turns[@]}]}}
   [[ $turn == all ]] || turns=("$turn")
@@ -305,15 +305,18 @@ stage_turns() {
     if [[ $turn == site ]]; then
       lines=1 show cmd_site
     else
-      trainer "$turn"
+      integration "$turn"
     fi
   done
 }
-# trainer PACKAGE: its tests, in an environment that has the package beside what stage_python installed.
-trainer() {
+# integration NAME: its tests, in an environment that has its package beside what stage_python installed.
+integration() {
   local env=build/python-trainers python packages=("$1")
   python=$root/$env/bin/python
-  [[ $1 != transformers ]] || packages+=(accelerate) # its Trainer asks for it
+  case $1 in
+    transformers) packages+=(accelerate) ;; # its Trainer asks for it
+    actions) packages=(pyyaml) ;;
+  esac
   if [[ ! -x $python ]]; then
     python3 -m venv $env
     realpath build/python-empty/lib/python3.*/site-packages >"$(echo $env/lib/python3.*/site-packages)/python-empty.pth"
