@@ -467,19 +467,23 @@ class NoiseFloor:
             runs.append((f"librepdl, {len(self.librepdl)} runs", "C2", self.librepdl[0], self.librepdl[0]))
         else:
             runs += [(f"librepdl, {d.setting}", "C2", self.librepdl[0], d) for d in self.librepdl[1:]]
-        smallest = math.inf
-        for label, _, first, d in runs:
-            gaps = [abs(a - b) for a, b in zip(first.losses, d.losses)]
-            smallest = min([smallest, *(gap for gap in gaps if gap > 0)])
-            over_time.plot(range(1, len(gaps) + 1), gaps, label=label)
-        over_time.set_yscale("symlog", linthresh=smallest if smallest < math.inf else 1e-9)
+        gaps = [[abs(a - b) for a, b in zip(first.losses, d.losses)] for _, _, first, d in runs]
+        for (label, *_), of in zip(runs, gaps):
+            over_time.plot(range(1, len(of) + 1), of, label=label)
+
+        def smallest(values: Iterable[float]) -> float:
+            """From there on an axis that begins at 0 is logarithmic."""
+            return min((v for v in values if 0 < v < math.inf), default=1e-9)
+
+        over_time.set_yscale("symlog", linthresh=smallest(gap for of in gaps for gap in of))
         over_time.xaxis.get_major_locator().set_params(integer=True)
         over_time.set(xlabel="backward pass", ylabel="loss gap to the first run", ylim=(0, None))
         if runs:
             over_time.legend(fontsize="small")
         at_end.barh([label for label, *_ in runs], [d.distance for *_, d in runs], color=[color for _, color, *_ in runs])
         at_end.invert_yaxis()
-        at_end.set(xlabel="L2 distance of the weights to the first run's, at the end")
+        at_end.set_xscale("symlog", linthresh=smallest(d.distance for *_, d in runs))
+        at_end.set(xlim=(0, None), xlabel="L2 distance of the weights to the first run's, at the end")
         _report.save(figure, path)
 
 

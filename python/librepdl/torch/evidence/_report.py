@@ -84,6 +84,10 @@ def format_of(figure: Any, path: str | os.PathLike[str]) -> str:
 
 
 def save(figure: Any, path: str | os.PathLike[str]) -> None:
-    """By rename."""
+    """By rename. The same figure gives the same file: without the time of day and random identifiers."""
+    from matplotlib import rc_context
+
     kind = format_of(figure, path)
-    _replace(Path(path), lambda new: figure.savefig(new, format=kind))
+    time = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with rc_context({"svg.hashsalt": "librepdl"}):
+        _replace(Path(path), lambda new: figure.savefig(new, format=kind, metadata=time))
