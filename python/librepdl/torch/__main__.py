@@ -88,21 +88,24 @@ def _run_recorded(options: argparse.Namespace) -> None:
     if into is not None and (into.is_dir() or not os.access(into.parent, os.W_OK)):
         _stop("run", f"--manifest: expected a file in a directory that can be written, got {options.manifest}")
     other = None if options.verify is None else _load("run", options.verify)
+    ran = {} if other is None or other["may_differ"]["command"] is None else other["may_differ"]["command"]["run"] or {}
+    every = ran.get("every", 0) if options.every is None else options.every
+    variables = sorted(options.env or ran.get("variables", ()))
     file = _file_of(options)
     if file is None or not file.is_file():
         _stop("run", f"expected a program in a file, to record it, got {options.program[0]!r}")
     try:
-        manifest = _manifest.Manifest(variables=options.env, program=file)
+        manifest = _manifest.Manifest(variables=variables, program=file)
     except ValueError as e:
         _stop("run", str(e))
     interpreter = sys.orig_argv[1:sys.orig_argv.index("-m")] if "-m" in sys.orig_argv else []
     manifest.command = {"directory": os.getcwd(), "arguments": options.program, "run": {
-        "python": interpreter, "strict": not options.no_strict, "plain": options.plain, "every": options.every, "data": not options.no_data,
-        "module": options.module, "variables": sorted(options.env)}}
+        "python": interpreter, "strict": not options.no_strict, "plain": options.plain, "every": every, "data": not options.no_data,
+        "module": options.module, "variables": variables}}
     manifest.arguments = options.program[1:]
     status: int | str | None = 0
     try:
-        with _recorder.Recorder(manifest, options.every, not options.no_data) as recorder:
+        with _recorder.Recorder(manifest, every, not options.no_data) as recorder:
             _program(options)
     except SystemExit as e:
         status = e.code
@@ -200,7 +203,8 @@ def main() -> None:
     run.add_argument("--plain", action="store_true", help="compute with PyTorch alone, to make a record of that")
     run.add_argument("--manifest", metavar="FILE", type=Path, help="write the record of the run there when the program has ended by itself")
     run.add_argument("--verify", metavar="FILE", help="compare with that record at the end; status 1 if something differs that must agree")
-    run.add_argument("--every", metavar="N", type=_steps, default=0, help="fingerprints each N steps of optimisers, not at 1, 2, 4, 8, ...")
+    run.add_argument("--every", metavar="N", type=_steps, help="fingerprints each N steps of optimisers; default: at 1, 2, 4, 8, ..., or as "
+                                                                         "--verify's record has them")
     run.add_argument("--env", metavar="NAME", action="append", default=[], help="an environment variable that matters; can be given more than once")
     run.add_argument("--no-data", action="store_true", help="do not hash the files that the program reads")
     run.add_argument("--may-differ", metavar="CATEGORY,...", type=_categories, default=set(), help="of --verify: told, and no failure")

@@ -27,7 +27,8 @@ def fit(checkpoint, device, kill_at=None):
     """Goes on from the checkpoint, if it is there. Returns everything that the training made."""
     images, labels = digits(160)
     torch.manual_seed(1)
-    model = nn.Sequential(nn.Conv2d(1, 6, 3), nn.BatchNorm2d(6), nn.GELU(), nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.1), nn.Linear(54, 10)).to(device)
+    model = nn.Sequential(nn.Conv2d(1, 6, 3), nn.BatchNorm2d(6), nn.GELU(), nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.1), nn.Linear(54, 10))
+    model = model.to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, 3.0)  # too much, so that the best epoch is none of the last
     order = torch.Generator().manual_seed(2)

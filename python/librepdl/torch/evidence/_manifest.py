@@ -309,7 +309,7 @@ def _first(a: Any, b: Any, path: str = "") -> str | None:
         pairs: Iterable[tuple[str, Any, Any]] = ((f"{path}/{key}" if path else key, a.get(key, _ABSENT), b.get(key, _ABSENT))
                                                  for key in sorted({*a, *b}))
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        pairs = ((f"{path}[{i}]", x, y) for i, (x, y) in enumerate(zip(a, b)))
+        pairs = ((f"{path}[{i}]", x, y) for i, (x, y) in enumerate(zip(a, b, strict=True)))
     else:
         return None if a == b and type(a) is type(b) else f"{path}: {_shown(a)} and {_shown(b)}"
     for place, x, y in pairs:

@@ -45,9 +45,10 @@ def _modules(program: Path | None) -> Iterator[tuple[str, Path]]:
         file = getattr(module, "__dict__", {}).get("__file__")  # nothing of the module's own runs
         if name in ("__main__", "__mp_main__") or name.partition(".")[0] == "librepdl" or not isinstance(file, str):
             continue
-        path = Path(file).resolve()
-        if path.is_file() and not is_installed(path):
-            yield name, path
+        if not is_installed(Path(file)):  # most are: resolving takes longer
+            path = Path(file).resolve()
+            if path.is_file() and not is_installed(path):
+                yield name, path
 
 
 class _NoGit(Exception):
