@@ -224,7 +224,7 @@ def test_settings_reach_the_training(tmp_path):
         optimizer = torch.optim.SGD([p], lr=0.5)
         step = optimizer.register_step_pre_hook(lambda o, *_: note(look.x, o.param_groups[0]))
         for (x,) in torch.utils.data.DataLoader(data, batch_size=4):
-            (look(x).sum() * p).sum().backward()
+            (look(look(x)).sum() * p).sum().backward()  # one memory format for all modules
             optimizer.step()
         step.remove()
         assert optimizer.param_groups[0]["foreach"] is None
@@ -251,6 +251,8 @@ def test_what_librepdl_refuses_leaves_the_plain_runs():
 def test_wrong_input_of_noise_floor():
     with pytest.raises(TypeError, match="noise_floor: train: expected a function without arguments .*, got Linear"):
         noise_floor(nn.Linear(1, 1))
+    with pytest.raises(TypeError, match="noise_floor: train: expected a function without arguments .*, got one that needs 'batch'"):
+        noise_floor(lambda batch, lr=1: None)
     with pytest.raises(ValueError, match="noise_floor: vary: expected names of again, threads, .*, got 'treads'"):
         noise_floor(training(), ["treads"])
     with pytest.raises(TypeError, match="noise_floor: vary: 'mine': expected a function that gives a context manager, .*, got int"):
@@ -280,6 +282,26 @@ def test_the_other_device(examples):
 
     found = noise_floor(train, ["device", "cudnn"])
     assert found and not found.skipped
+
+
+def test_trainings_without_an_optimiser():
+    """All is before the first step. And a run that calls other modules is told so."""
+    def train(other=False):
+        model = Net()
+        for p in model.parameters():
+            p.data.fill_(0.5)
+        x = torch.ones(1, 4)
+        if other:
+            model.first(x)
+        model(x).sum().backward()
+        with torch.no_grad():
+            for p in model.parameters():
+                p -= p.grad * (1.5 if other else 1.0)
+        return model
+
+    found = noise_floor(train, {"other": {"other": True}}).librepdl[1]
+    assert (found.first_step, found.first_module) == (1, "Net.first")
+    assert found.first_what == "the first run has forward there, this one forward of Linear"
 
 
 def test_the_search_ends_where_runs_differ(tmp_path):

@@ -109,8 +109,8 @@ def _stock(base: str, device: str, arguments: dict[str, Any]) -> str:
 #: after the other.
 _ORDERED = frozenset(
     "sort argsort msort topk kthvalue median nanmedian cummax cummin scatter index_copy put index_put _index_put_impl _unsafe_index_put "
-    "uniform normal exponential bernoulli random randperm multinomial native_dropout rand randn randint rand_like randn_like randint_like "
-    "dropout rrelu rrelu_with_noise".split())
+    "uniform normal exponential bernoulli random randperm multinomial native_dropout rand randn randint rand_like randn_like "
+    "randint_like".split())
 
 
 def _base(name: str) -> str:

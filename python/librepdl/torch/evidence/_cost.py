@@ -109,11 +109,12 @@ class Cost:
 
 def _of_operations(train: Callable[..., Any]) -> dict[str, float]:
     """Milliseconds in each outermost of aten's operations, with all that it calls; on a GPU, of its kernels."""
-    on_gpu = _runs.used_gpu()
-    with profile(activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]) as profiled:
+    with profile(activities=[ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if _runs.used_gpu() else [])]) as profiled:
         _runs.finished(train, {})
+    events = profiled.events()
+    on_gpu = any(event.device_time_total > 0 for event in events)
     found: dict[str, float] = {}
-    for event in profiled.events():
+    for event in events:
         parent = event.cpu_parent
         while parent is not None and not parent.name.startswith("aten::"):
             parent = parent.cpu_parent

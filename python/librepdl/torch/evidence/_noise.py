@@ -39,15 +39,17 @@ def _threads() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _memory_format() -> Iterator[list[str]]:
-    """Modules get their four-dimensional inputs in the other memory format, channels first or last: the same numbers."""
+    """Modules get their four-dimensional inputs channels last, or if the first was that, channels first: the same numbers."""
     changed: list[str] = []
+    formats: list[torch.memory_format] = []  # none, before the first input, or one
 
     def other(value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or value.dim() != 4 or not value.is_floating_point():
             return value
-        last = value.is_contiguous(memory_format=torch.channels_last) and not value.is_contiguous()
-        result = value.contiguous(memory_format=torch.contiguous_format if last else torch.channels_last)
-        if result.stride() != value.stride():
+        if not formats and value.is_contiguous() != value.is_contiguous(memory_format=torch.channels_last):  # not both, as one channel is
+            formats.append(torch.channels_last if value.is_contiguous() else torch.contiguous_format)
+        result = value.contiguous(memory_format=formats[0]) if formats else value
+        if result is not value:
             changed.append("an input")
         return result
 
@@ -148,8 +150,9 @@ SETTINGS: dict[str, Setting] = {
 VARIED = tuple(name for name in SETTINGS if name != "batch_order")
 
 
-def _settings(train: Callable[..., Any], vary: Iterable[str] | Mapping[str, Setting]) -> tuple[dict[str, Setting], dict[str, str]]:
-    """Those to run, and those that cannot be, with the reason."""
+def _settings(parameters: Mapping[str, inspect.Parameter],
+              vary: Iterable[str] | Mapping[str, Setting]) -> tuple[dict[str, Setting], dict[str, str]]:
+    """Those to run, and those that cannot be, with the reason. `parameters` are those of train."""
     if isinstance(vary, str):
         vary = (vary,)
     if not isinstance(vary, Mapping):
@@ -159,7 +162,6 @@ def _settings(train: Callable[..., Any], vary: Iterable[str] | Mapping[str, Sett
                 raise ValueError(f"noise_floor: vary: expected names of {', '.join(SETTINGS)}, or a dict of names and context managers, "
                                  f"got {name!r}")
         vary = {name: SETTINGS[name] for name in names}
-    parameters: Mapping[str, inspect.Parameter] = inspect.signature(train).parameters
     takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     run, skipped = dict[str, Setting](), dict[str, str]()
     for name, setting in vary.items():
@@ -235,7 +237,8 @@ class _Recorder:
 
     def _add(self, what: str, where: str, value: Any) -> None:
         if self._seen():
-            self.events.append(_Event(what, where, fingerprint(list(_coverage._tensors(value)))))
+            dense = [t.to_dense() if t.layout != torch.strided else t for t in _coverage._tensors(value)]
+            self.events.append(_Event(what, where, fingerprint(dense)))
 
     def _loss(self, loss: torch.Tensor) -> None:
         self.losses.append(float(loss.detach()))
@@ -513,8 +516,7 @@ def noise_floor(train: Callable[..., Any], vary: Iterable[str] | Mapping[str, Se
     A run that differs is made again up to the step where it does, to find the module. Raises ValueError and TypeError that name the argument,
     and what train raises, with a note of the setting.
     """
-    _runs.checked("noise_floor", train)
-    settings, skipped = _settings(train, vary)
+    settings, skipped = _settings(_runs.checked("noise_floor", train), vary)
     start = _runs.Start(train)
     plain = _differences(train, start, settings)
     librepdl, refused = list[Difference](), None
