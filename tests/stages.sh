@@ -274,7 +274,7 @@ stage_python() {
   (
     cd python/tests
     lines=1 show "$python" -m mypy --strict --cache-dir=/dev/null typing_of_every_function.py
-    lines=1 show "$python" -m mypy --strict --cache-dir=/dev/null -p librepdl
+    lines=1 show "$python" -m mypy --strict --cache-dir=/dev/null -p librepdl -p pytest_librepdl
     lines=1 show "$python" -m pyright --pythonpath "$python" typing_of_every_function.py
   )
   # Whole trainings, seconds each: the demo's fingerprint, or status 1.

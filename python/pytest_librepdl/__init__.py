@@ -9,7 +9,6 @@ Installed with librepdl, and loaded by pytest; nothing of librepdl or PyTorch is
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,8 +23,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--update-fingerprints") and "PYTEST_XDIST_WORKER" in os.environ:
-        raise pytest.UsageError("--update-fingerprints: expected one process, which writes the files, got pytest-xdist; add -p no:xdist")
+    if config.getoption("--update-fingerprints") and config.getoption("numprocesses", None):
+        raise pytest.UsageError("--update-fingerprints: expected one process, which writes the files, got several of pytest-xdist; add -n 0")
 
 
 @pytest.fixture
