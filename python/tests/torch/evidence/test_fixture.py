@@ -84,7 +84,8 @@ def run(tmp_path, capsys):
         status = pytest.main(["-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), *plugin, *options, str(tmp_path)])
         return int(status), capsys.readouterr().out
 
-    return inner
+    yield inner
+    sys.modules.pop("test_it", None)
 
 
 def test_a_training_and_its_committed_bits(run, tmp_path):
