@@ -53,7 +53,8 @@ def operations() -> dict[str, str]:
     for row in re.findall(r"^\| `.*\|$", text, re.M):
         name, formula, inputs, outputs, _, proof = (cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", row)[1:-1])
         name = name.strip("`")
-        found[name] = f"## {name}\n\n{formula}\n\n- in: {inputs}\n- out: {outputs}\n{attributes.get(name, '')}- why the bits are right: {proof}\n"
+        found[name] = (f"## {name}\n\n{formula}\n\n- in: {inputs}\n- out: {outputs}\n{attributes.get(name, '')}"
+                       f"- why the bits are right: {proof}\n")
     return found
 
 
@@ -63,7 +64,8 @@ def pages() -> dict[str, str]:
     listed = "# Operations\n\n" + (root / "docs/operations.md").read_text().split("\n\n")[2] + "\n\n| Family | Operations |\n|---|---|\n"
     for family, names in families().items():
         listed += f"| [{family}](operations/{family}.md) | {', '.join(f'[{n}](operations/{family}.md#{n})' for n in names)} |\n"
-        made[f"docs/operations/{family}.md"] = f"# Operations: {family}\n\nThe formula is the exact result, which is rounded once.\n\n" + "\n".join(sections.pop(n) for n in names)
+        intro = f"# Operations: {family}\n\nThe formula is the exact result, which is rounded once.\n\n"
+        made[f"docs/operations/{family}.md"] = intro + "\n".join(sections.pop(n) for n in names)
     if sections:
         raise ValueError(f"docs/operations.md: expected the operations of README.md's table, got {', '.join(sections)}, too: run repdl docs --write")
     made["docs/operations.md"] = listed

@@ -98,8 +98,8 @@ class Fingerprints:
             ...
             fingerprints.add(step, {"model": model, "optimizer": optimizer}, {"val_loss": loss}, epoch=epoch)
 
-    Runs that computed the same bits write the same bytes: nothing in the file depends on the machine or the time. compare_fingerprints() names the first
-    difference of two files. The file is written anew, by rename, with every entry.
+    Runs that computed the same bits write the same bytes: nothing in the file depends on the machine or the time. compare_fingerprints() names
+    the first difference of two files. The file is written anew, by rename, with every entry.
 
     monitor, mode: the metric, and "min" or "max", by which `best` is chosen: of equal ones the first, of NaNs none
     against: a file of another run: add() raises DifferentBits at the first step that differs

@@ -26,7 +26,8 @@ def _of_the_bits(logs: Mapping[str, Any]) -> dict[str, Any]:
 
 class FingerprintCallback(_transformers.TrainerCallback):  # type: ignore[misc, name-defined]
     """Writes a file of fingerprints (librepdl.torch.evidence.Fingerprints): at the end of every epoch the model's, the optimiser's state's and the
-    random numbers', the metrics of evaluations and what the Trainer logs beside its mean loss; in the end the model's, which may be the best one, loaded again.
+    random numbers', the metrics of evaluations and what the Trainer logs beside its mean loss; in the end the model's, which may be the best one,
+    loaded again.
 
     A training that goes on (train(resume_from_checkpoint=...)) goes on with the file; epochs that a run which was killed had done already are
     compared.
@@ -60,7 +61,8 @@ class FingerprintCallback(_transformers.TrainerCallback):  # type: ignore[misc, 
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, model: Any = None, optimizer: Any = None, **others: Any) -> None:
         if state.is_world_process_zero:
-            self.fingerprints.add(state.global_step, {"model": model, "optimizer": optimizer.state_dict()["state"]}, self._logged, epoch=round(state.epoch))
+            self.fingerprints.add(state.global_step, {"model": model, "optimizer": optimizer.state_dict()["state"]}, self._logged,
+                                  epoch=round(state.epoch))
         self._logged = {}
 
     def on_train_end(self, args: Any, state: Any, control: Any, model: Any = None, **others: Any) -> None:
