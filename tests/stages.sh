@@ -117,12 +117,14 @@ stage_verify() {
     printf '   all 2^32 inputs: certified for the code of this build (docs/certificates)\n' >&3
   fi
 }
+# The commit's tree: what is drawn or chosen by it is the same whenever a commit is tested.
+commit_tree() { git rev-parse 'HEAD^{tree}' 2>/dev/null || echo 00000000; }
 # random_calls BUILD COUNT PART: whole calls of every operation, in every layout, drawn from a seed that is made of the
 # commit's tree: a commit makes the same calls whenever it is tested on as many cores, and another commit makes others. PART
 # keeps stages apart.
 random_calls() {
   local tree
-  tree=$(git rev-parse 'HEAD^{tree}' 2>/dev/null || echo 00000000)
+  tree=$(commit_tree)
   python3 tests/fuzz.py "$1/tools/repdl" --processes "$jobs" --count "$2" --seed $((0x${tree:0:8} * 1000 + $3))
 }
 stage_fuzz() { lines=2 show random_calls build/cpu "$1" "$2"; }
@@ -272,7 +274,7 @@ stage_python() {
   (
     cd python/tests
     lines=1 show "$python" -m mypy --strict --cache-dir=/dev/null typing_of_every_function.py
-    lines=1 show "$python" -m mypy --strict --cache-dir=/dev/null -p librepdl
+    lines=1 show "$python" -m mypy --strict --cache-dir=/dev/null -p librepdl -p pytest_librepdl
     lines=1 show "$python" -m pyright --pythonpath "$python" typing_of_every_function.py
   )
   # Whole trainings, seconds each: the demo's fingerprint, or status 1.
@@ -289,6 +291,39 @@ stage_torch() {
   lines=1 show "$python" -m librepdl.torch build
   lines=1 show "$python" -m pytest -q -p no:cacheprovider -m "not long" python/tests/torch
   lines=3 show "$python" python/tests/torch/opinfo.py --readme README.md
+}
+
+# By turns, for most bring many packages: a trainer that people use, with the tests of its integration, the example for GitHub's Actions, or the web
+# page. The commit's tree chooses; REPDL_TURN is one of them, or "all".
+stage_turns() {
+  local turns=(lightning transformers accelerate actions site) tree turn
+  tree=$(commit_tree)
+  turn=${REPDL_TURN:-${turns[0x${tree:0:8} % ${#turns[@]}]}}
+  [[ $turn == all ]] || turns=("$turn")
+  for turn in "${turns[@]}"; do
+    printf '   %s\n' "$turn" >&3
+    if [[ $turn == site ]]; then
+      lines=1 show cmd_site
+    else
+      integration "$turn"
+    fi
+  done
+}
+# integration NAME: its tests, in an environment that has its package beside what stage_python installed.
+integration() {
+  local env=build/python-trainers python packages=("$1")
+  python=$root/$env/bin/python
+  case $1 in
+    transformers) packages+=(accelerate) ;; # its Trainer asks for it
+    actions) packages=(pyyaml) ;;
+  esac
+  if [[ ! -x $python ]]; then
+    python3 -m venv $env
+    realpath build/python-empty/lib/python3.*/site-packages >"$(echo $env/lib/python3.*/site-packages)/python-empty.pth"
+  fi
+  "$python" -m pip install --quiet --no-compile "${packages[@]}"
+  export LIBREPDL_CACHE=$root/build/torch-cache
+  lines=1 show "$python" -m pytest -q -p no:cacheprovider "python/tests/torch/evidence/test_$1.py"
 }
 
 # start_stages test|ci ONLY
@@ -318,6 +353,7 @@ start_stages() {
     stage "consumers" stage_consumers
     stage "Python" stage_python
     stage "PyTorch" stage_torch
+    stage "by turns" stage_turns
     stage "AddressSanitizer, UBSan" stage_asan
     stage "ThreadSanitizer, clang" stage_tsan
     stage "failure injection" stage_corrupt

@@ -1,4 +1,4 @@
-"""python -m librepdl.torch: build, status, run, verify, noise, cost, catalogue."""
+"""python -m librepdl.torch: build, status, run, verify, compare, noise, cost, catalogue."""
 
 import argparse
 import functools
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from librepdl.torch import _build, enable, reproducible, status
-from librepdl.torch.evidence import _command
+from librepdl.torch.evidence import _command, _compare
 
 
 def _without_us(shown: Any) -> Any:
@@ -217,6 +217,7 @@ def main() -> None:
     verify.add_argument("--check", action="store_true", help="run nothing: say which categories of the record are complete")
     verify.add_argument("--require", metavar="CATEGORY,...", type=_categories, default=set(),
                         help="as --check, with status 1 unless these are complete")
+    _compare.add(commands)
     _command.add(commands)
     options = parser.parse_args()
     if "act" in options:
