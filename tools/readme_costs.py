@@ -84,7 +84,7 @@ def table():
         yield rows(operation)
     yield ("index_add, 10^6 rows of 64 into 10^4", "", cell(GPU, "{} of PyTorch's atomic additions", r"^\| index_add, even \|.*\| ([\d.]+) \|$"))
     yield ("a training step with PyTorch: LeNet-5", cell(CPU, "{} times PyTorch's time", r"^\| LeNet-5 \|.*\| ([\d.]+) \|$"),
-           cell(GPU, "{} times PyTorch's time", r"LeNet-5, a step of 32 images: .* the median ratio ([\d.]+\d)"))
+           cell(GPU, "{} times PyTorch's time", r"^\| LeNet-5, \d+ images \|.*\| ([\d.]+) \|$"))
     yield ("ResNet-18, 64 images; GPT-2 124M, 8 x 1024 tokens, f32", "",
            cell(GPU, "{}; {} times PyTorch's time", r"^\| ResNet-18, .*?\| [\d.]+ \| [\d.]+ \| ([\d.]+)",
                 r"^\| GPT-2 .*?\| [\d.]+ \| [\d.]+ \| ([\d.]+)"))
