@@ -47,10 +47,6 @@ WAYS = {
     "aten::_cdist_forward": "(x[:, None] - y[None]).square().sum(-1).sqrt()",
     "aten::_pdist_forward": "(x[:, None] - x[None]).square().sum(-1).sqrt(), of which the pairs i < j",
     "aten::addr": "torch.addmm(input, vec1[:, None], vec2[None])",
-    "c10d::allreduce_": "dist.all_gather, then torch.stack(list).sum(0): each sum rounded once, the same in every process",
-    "c10d::reduce_": "dist.gather, then torch.stack(list).sum(0)",
-    "c10d::reduce_scatter_": "dist.all_to_all, then torch.stack(list).sum(0)",
-    "c10d::_reduce_scatter_base_": "dist.all_to_all_single, then a sum over the processes",
 }
 _TYPES = {"float32": "F32", "float64": "F64", "float16": "F16", "bfloat16": "BF16"}
 

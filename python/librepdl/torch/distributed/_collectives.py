@@ -1,0 +1,171 @@
+"""Reductions between processes: each element the exact sum over the ranks, rounded once."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed import ReduceOp
+
+import librepdl
+from librepdl.torch.distributed._groups import Handle, Ranks, group_of
+
+RedOp: Any = ReduceOp.RedOpType
+FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+#: Below this many bytes in all, each rank gets everything and adds up all of it: one message in place of two.
+_SMALL = 1 << 14
+
+#: Over the first axis, the ranks; exact, rounded once.
+_OVER_RANKS: dict[Any, Callable[..., torch.Tensor]] = {RedOp.SUM: librepdl.sum, RedOp.AVG: librepdl.mean, RedOp.MIN: librepdl.min,
+                                                       RedOp.MAX: librepdl.max}
+_NAMES = {RedOp.SUM: "sum", RedOp.AVG: "mean", RedOp.MIN: "min", RedOp.MAX: "max"}
+
+
+def takes(dtype: torch.dtype, op: Any) -> bool:
+    """Whether a reduction of these elements is one of librepdl's."""
+    return dtype in FLOATS and op in _OVER_RANKS
+
+
+def _reduced(rows: torch.Tensor, op: Any) -> torch.Tensor:
+    """Over the ranks, the first axis."""
+    return _OVER_RANKS[op](rows, 0)
+
+
+def _share(n: int, parts: int) -> tuple[int, list[int]]:
+    """n elements in equal pieces but for the last ones: the size of a piece, and all sizes."""
+    piece = -(-n // parts)
+    return piece, [max(0, min(piece, n - i * piece)) for i in range(parts)]
+
+
+def _flat(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Their elements as one vector."""
+    return tensors[0].reshape(-1).contiguous() if len(tensors) == 1 else torch.cat([t.reshape(-1) for t in tensors])
+
+
+def _write(flat: torch.Tensor, tensors: Sequence[torch.Tensor]) -> None:
+    for t, part in zip(tensors, torch.split(flat, [t.numel() for t in tensors])):
+        t.copy_(part.view(t.shape))
+
+
+def _describe(tensors: Sequence[torch.Tensor]) -> str:
+    return ", ".join(f"{t.dtype} {list(t.shape)}".removeprefix("torch.") for t in tensors)
+
+
+def reduce_everywhere(ranks: Ranks, flat: torch.Tensor, over_ranks: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """A vector of every rank, reduced by over_ranks(rows, one a rank): an all-to-all of pieces, each of which one rank reduces, and an
+    all-gather of the results."""
+    n, size = flat.numel(), ranks.size
+    if n * size * flat.element_size() <= _SMALL:
+        return over_ranks(ranks.gather(flat).view(size, n))
+    piece, sizes = _share(n, size)
+    mine = sizes[ranks.rank]
+    part = over_ranks(ranks.exchange(flat, sizes, [mine] * size).view(size, mine))
+    if mine < piece:
+        part = torch.cat([part, part.new_zeros(piece - mine)])
+    return ranks.gather(part)[:n]
+
+
+# ---- jobs: what each rank of a group does ----
+
+
+def _all_reduce(ranks: Ranks, tensors: Sequence[torch.Tensor], op: Any) -> None:
+    ranks.agree(f"all_reduce {_NAMES[op]} of {_describe(tensors)}", tensors[0].device)
+    flat = _flat(tensors)
+    if flat.numel():
+        _write(reduce_everywhere(ranks, flat, lambda rows: _reduced(rows, op)), tensors)
+
+
+def _reduce(ranks: Ranks, tensors: Sequence[torch.Tensor], op: Any, root: int) -> None:
+    ranks.agree(f"reduce {_NAMES[op]} to rank {root} of {_describe(tensors)}", tensors[0].device)
+    flat = _flat(tensors)
+    if not flat.numel():
+        return
+    _, sizes = _share(flat.numel(), ranks.size)
+    mine = sizes[ranks.rank]
+    part = _reduced(ranks.exchange(flat, sizes, [mine] * ranks.size).view(ranks.size, mine), op)
+    at_root = ranks.rank == root
+    whole = ranks.exchange(part, [mine if r == root else 0 for r in range(ranks.size)], sizes if at_root else [0] * ranks.size)
+    if at_root:
+        _write(whole, tensors)
+
+
+def _reduce_scatter(ranks: Ranks, output: torch.Tensor, inputs: Sequence[torch.Tensor], op: Any) -> None:
+    """inputs[r]: what becomes the output of rank r."""
+    ranks.agree(f"reduce_scatter {_NAMES[op]} of {_describe(inputs)}", output.device)
+    sizes = [t.numel() for t in inputs]
+    mine = output.numel()
+    if sum(sizes):
+        rows = ranks.exchange(_flat(inputs), sizes, [mine] * ranks.size).view(ranks.size, mine)
+        if mine:
+            output.copy_(_reduced(rows, op).view(output.shape))
+
+
+# ---- calls ----
+
+
+def _checked(name: str, tensors: Sequence[torch.Tensor], op: Any) -> Any:
+    """The operation's plain form; an error for what is not reduced here."""
+    kind = getattr(op, "op", op)
+    if kind not in _OVER_RANKS:
+        raise NotImplementedError(f"librepdl.torch.distributed.{name}: op: expected SUM, AVG, MIN or MAX, got {getattr(kind, 'name', kind)}")
+    if not tensors:
+        raise ValueError(f"librepdl.torch.distributed.{name}: expected tensors, got none")
+    for t in tensors:
+        if not isinstance(t, torch.Tensor) or t.dtype not in FLOATS or t.layout != torch.strided:
+            got = f"{t.dtype}, {t.layout}" if isinstance(t, torch.Tensor) else type(t).__name__
+            raise NotImplementedError(f"librepdl.torch.distributed.{name}: expected dense tensors of float16, bfloat16, float32 or float64, got "
+                                      f"{got}")
+        if t.dtype != tensors[0].dtype or t.device != tensors[0].device:
+            raise ValueError(f"librepdl.torch.distributed.{name}: expected tensors of one type and device, got {tensors[0].dtype} on "
+                             f"{tensors[0].device} and {t.dtype} on {t.device}")
+    return kind
+
+
+def submit_all_reduce(group: dist.ProcessGroup, tensors: Sequence[torch.Tensor], op: Any) -> Handle:
+    kind, given = _checked("all_reduce", tensors, op), [t.detach() for t in tensors]
+
+    def job(ranks: Ranks) -> list[torch.Tensor]:
+        _all_reduce(ranks, given, kind)
+        return given
+
+    return group_of(group).submit(job, given[0].device)
+
+
+def submit_reduce(group: dist.ProcessGroup, tensors: Sequence[torch.Tensor], op: Any, root: int) -> Handle:
+    """root: the rank in the group."""
+    kind, given = _checked("reduce", tensors, op), [t.detach() for t in tensors]
+
+    def job(ranks: Ranks) -> list[torch.Tensor]:
+        _reduce(ranks, given, kind, root)
+        return given
+
+    return group_of(group).submit(job, given[0].device)
+
+
+def submit_reduce_scatter(group: dist.ProcessGroup, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]],
+                          op: Any) -> Handle:
+    """outputs[i] becomes what the i-th list of inputs, one tensor a rank, is reduced to."""
+    kind = _checked("reduce_scatter", [*outputs, *(t for one in inputs for t in one)], op)
+    size, rank = group.size(), group.rank()
+    for output, one in zip(outputs, inputs):
+        if len(one) != size:
+            raise ValueError(f"librepdl.torch.distributed.reduce_scatter: expected {size} tensors, one for each rank of the group, got {len(one)}")
+        if output.shape != one[rank].shape:
+            raise ValueError(f"librepdl.torch.distributed.reduce_scatter: output: expected the shape of input {rank}, {list(one[rank].shape)}, got "
+                             f"{list(output.shape)}")
+    given = [t.detach() for t in outputs]
+
+    def job(ranks: Ranks) -> list[torch.Tensor]:
+        for output, one in zip(given, inputs):
+            _reduce_scatter(ranks, output, [t.detach() for t in one], kind)
+        return given
+
+    return group_of(group).submit(job, given[0].device)
+
+
+def pieces_of(input: torch.Tensor, output: torch.Tensor, size: int) -> list[torch.Tensor]:
+    """Of reduce_scatter_tensor: the input as one tensor for each rank."""
+    if input.numel() != size * output.numel():
+        raise ValueError(f"librepdl.torch.distributed.reduce_scatter_tensor: input: expected {size} times the output's {output.numel()} elements, one "
+                         f"part for each rank of the group, got {input.numel()}")
+    return list(input.reshape(size, *output.shape).unbind())
