@@ -46,7 +46,7 @@ def attempt(size, function, *arguments, timeout=30, order=None):
         for rank in order or range(size):
             processes[rank].start()
         results = []
-        for pipe, process in zip(pipes, processes):
+        for pipe in pipes:
             try:
                 results.append(pickle.loads(pipe.recv_bytes()) if pipe.poll(2 * timeout) else (False, "no answer in time"))
             except EOFError:

@@ -8,9 +8,13 @@ from fractions import Fraction
 import pytest
 import torch
 import torch.distributed as dist
+from torch import nn
+from torch.nn import functional as F
 
 import librepdl.torch
 import ranks
+from librepdl.torch.distributed import ShardSampler, shards
+from librepdl.torch.distributed._shards import derived_seed
 
 pytestmark = pytest.mark.skipif(not dist.is_available() or not dist.is_gloo_available(), reason="PyTorch without gloo")
 
@@ -203,3 +207,223 @@ def test_a_rank_that_raises_ends_the_others():
     results = ranks.attempt(3, one_raises, timeout=20)
     assert not any(well for well, _ in results) and "of rank 1" in results[1][1]
     assert all("no answer" not in text for _, text in results)
+
+
+# ---- shards ----
+
+
+class Net(nn.Module):
+    """Convolution, batch_norm, dropout, tied weights, and a layer that few shards use."""
+
+    def __init__(self, dtype=torch.float32):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3, padding=1) if dtype == torch.float32 else nn.Flatten()
+        self.norm = nn.BatchNorm2d(4) if dtype == torch.float32 else nn.LayerNorm(16)
+        self.tied = nn.Linear(64 if dtype == torch.float32 else 16, 10)
+        self.mirror = nn.Linear(10, self.tied.in_features, bias=False)
+        self.rare = nn.Linear(10, 10)
+        self.never = nn.Linear(3, 3)
+        self.to(dtype)
+
+    def forward(self, x):
+        rarely = float(x.float().mean()) > 0.1
+        x = self.norm(self.conv(x)).flatten(1)
+        x = F.dropout(torch.tanh(self.tied(x)), 0.25)
+        x = self.tied(F.relu(F.linear(x, self.tied.weight.T) + self.mirror(x)))
+        return self.rare(x) if rarely else x
+
+
+def problem(samples, dtype=torch.float32):
+    librepdl.torch.enable()
+    torch.manual_seed(5)
+    x = torch.randn(samples, 1, 4, 4)
+    x[0] += 2
+    return Net(dtype), x.to(dtype), torch.randint(10, (samples,))
+
+
+def own_part(samples, count):
+    sizes = [samples // count + (i < samples % count) for i in range(count)]
+    own = count // dist.get_world_size()
+    first = dist.get_rank() * own
+    return slice(sum(sizes[:first]), sum(sizes[: first + own]))
+
+
+def trained(samples, count, dtype=torch.float32, wrapped=False, bucket=25 << 20, steps=2):
+    """The fingerprint of a training, the losses, and the gradients of its last step."""
+    model, x, y = problem(samples, dtype)
+    if wrapped:
+        model = nn.parallel.DistributedDataParallel(model, **wrapped)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    mine, means = own_part(samples, count), []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        step, losses = shards((x[mine], y[mine]), count, model=model, bucket=bucket), []
+        for a, b in step:
+            losses.append(F.cross_entropy(model(a), b))
+            losses[-1].backward()
+        means.append(step.mean(losses).item())
+        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optimizer.step()
+    model = model.module if wrapped else model
+    state = {"model": model, "optimizer": optimizer.state_dict()["state"], "means": means, "next": torch.rand(3)}
+    return librepdl.torch.fingerprint(state), means, {n: p.grad for n, p in model.named_parameters()}
+
+
+def trainings():
+    """Equal shards and others, every format; as plain modules and as DistributedDataParallel, in buckets of 25 MB and of 1 KB."""
+    found = {(samples, dtype): trained(samples, 8, dtype) for samples, dtype in ((24, torch.float32), (27, torch.float32), (27, torch.bfloat16),
+                                                                                   (27, torch.float64))}
+    for options in ({"find_unused_parameters": True}, {"gradient_as_bucket_view": True, "broadcast_buffers": False}, {"static_graph": True}):
+        assert trained(24, 8, torch.float32, options, 1 << 10)[0] == found[24, torch.float32][0], options
+    assert found[24, torch.float32][2]["rare.weight"] is not None and found[24, torch.float32][2]["never.weight"] is None
+    return [fingerprint for fingerprint, _, _ in found.values()]
+
+
+def test_a_training_in_shards_has_one_fingerprint():
+    found = {tuple(every) for size in (1, 2, 4, 8) for every in ranks.run(size, trainings, order=range(size)[::-1])}
+    assert len(found) == 1 and len(set(found.pop())) == 4
+
+
+def gradients_by_hand(samples, count, dtype, weights):
+    """A step's gradients, and each shard's."""
+    model, x, y = problem(samples, dtype)
+    key = int(torch.randint(1 << 62, ()))
+    torch.manual_seed(5)
+    model, x, y = problem(samples, dtype)
+    for a, b in shards((x, y), count, model=model, samples=weights):
+        F.cross_entropy(model(a), b).backward()
+    found = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    parts = []
+    torch.manual_seed(5)
+    other, _, _ = problem(samples, dtype)
+    for i, (a, b) in enumerate(zip(x.tensor_split(count), y.tensor_split(count))):
+        torch.manual_seed(derived_seed("shard", key, i))
+        other.zero_grad()
+        F.cross_entropy(other(a), b).backward()
+        parts.append({n: p.grad.clone() for n, p in other.named_parameters() if p.grad is not None})
+    return found, parts
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
+@pytest.mark.parametrize("samples, count, weights", [(16, 4, None), (21, 3, None), (13, 5, None), (12, 4, "odd")])
+def test_gradients_are_exact_means(samples, count, weights, dtype):
+    """Each element is the exact weighted mean of the shards' gradients, rounded once; by integers."""
+    by = (lambda part: int((part[1] % 2).sum())) if weights else None
+    found, parts = gradients_by_hand(samples, count, dtype, by)
+    _, _, y = problem(samples, dtype)
+    numbers = [by((None, t)) if by else len(t) for t in y.tensor_split(count)]
+    assert len(set(numbers)) > 1 or samples == 16 or samples == 21
+    for name, g in found.items():
+        rows = [(n, part[name].double().flatten().tolist()) for n, part in zip(numbers, parts) if name in part]
+        expected = [rounded(sum((n * Fraction(row[i]) for n, row in rows), Fraction(0)) / sum(numbers), *FORMATS[dtype]) for i in range(g.numel())]
+        assert bits(g) == [struct.pack("<d", v) for v in expected], name
+
+
+def plainly_wrapped():
+    """A DistributedDataParallel's gradients without shards(): the exact means of the ranks'. Its first hook is the user's where there is one."""
+    model, x, y = problem(12)
+    size, rank = dist.get_world_size(), dist.get_rank()
+    rows = []
+    for r in range(size):
+        model.zero_grad()
+        torch.manual_seed(r)
+        F.cross_entropy(model(x[r::size]), y[r::size]).backward()
+        rows.append({n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None})
+    expected = {n: torch.stack([row.get(n, torch.zeros_like(rows[0][n])) for row in rows]).mean(0) for n in rows[0]}
+    for options in ({}, {"bucket_cap_mb": 0.001}):
+        model.zero_grad()
+        wrapped = nn.parallel.DistributedDataParallel(model, find_unused_parameters=True, **options)
+        torch.manual_seed(rank)
+        F.cross_entropy(wrapped(x[rank::size]), y[rank::size]).backward()
+        assert all(bits(p.grad) == bits(expected[n]) for n, p in model.named_parameters() if n in expected)
+    called = []
+    wrapped = nn.parallel.DistributedDataParallel(nn.Linear(3, 2))
+    wrapped.register_comm_hook(called, _at_once)
+    wrapped(torch.ones(1, 3)).sum().backward()
+    assert called
+    return True
+
+
+def _at_once(called, bucket):
+    called.append(True)
+    done = torch.futures.Future()
+    done.set_result(bucket.buffer())
+    return done
+
+
+def test_distributed_data_parallel_takes_exact_means():
+    assert all(ranks.run(3, plainly_wrapped))
+
+
+def wrong_calls():
+    """Errors of shards(); a part that isn't the rank's is found by all of them."""
+    size, rank = dist.get_world_size(), dist.get_rank()
+    model = nn.Linear(2, 2)
+    used = nn.Linear(2, 2)
+    used(torch.ones(1, 2)).sum().backward()
+    x = torch.ones(4, 2)
+    errors = []
+    for call in (lambda: shards(x, 3, model=model), lambda: shards(x, 8, model=used), lambda: shards(x[:3], 8, model=model),
+                 lambda: shards((x, x[:2]), 8, model=model), lambda: shards([], 8, model=model), lambda: shards(x, 8, model=x),
+                 lambda: shards(x, 4, model=model, samples=lambda part: -1), lambda: shards(x, 4, model=model, samples=lambda part: 0),
+                 lambda: shards(torch.ones(4 + rank, 2), 4, model=model), lambda: shards(x, 4 if rank else 8, model=model),
+                 lambda: [list(s := shards(x, 4, model=model)), list(s)], lambda: shards(x, 4, model=model).mean([]),
+                 lambda: ShardSampler(10, 4, 3), lambda: ShardSampler(10, 2, 4), lambda: ShardSampler(9, 4, 4, drop_last=False),
+                 lambda: ShardSampler(8, 4, 4).set_epoch(0, 3)):
+        try:
+            call()
+            errors.append("none")
+        except (ValueError, TypeError, RuntimeError) as e:
+            errors.append(str(e))
+    torch.manual_seed(rank)
+    try:
+        shards(x, 4, model=model)
+        errors.append("none")
+    except ValueError as e:
+        errors.append(str(e))
+    return errors
+
+
+def test_errors_of_shards():
+    for errors in ranks.run(2, wrong_calls):
+        for found, part in zip(errors, ("expected a multiple of the 2 ranks of the group, got 3", "call optimizer.zero_grad() before",
+                                        "each of this rank's 4 shards, got 3 samples", "got first axes of 2, 4", "got first axes of no tensor",
+                                        "expected a torch.nn.Module, got Tensor", "expected integers from 0", "expected a sum from 1",
+                                        "expected 9 samples in shards of [3, 2, 2, 2], got shards of [2, 2, 3, 2]", "expected the same call on every",
+                                        "a second time", "each of this rank's 2 shards, got 0", "multiple of the 2 ranks", "at least one sample for",
+                                        "got 1 samples", "expected one of the epoch's 2 steps, got 3", "generator at"), strict=True):
+            assert part in found, (found, part)
+
+
+def sampled():
+    sampler = ShardSampler(22, 8, 4, seed=3, drop_last=False)
+    found = []
+    for epoch, start in ((0, 0), (1, 0), (1, 2)):
+        sampler.set_epoch(epoch, start)
+        found.append(list(sampler))
+        assert len(sampler) == len(found[-1])
+    return found
+
+
+def test_samplers_choose_by_global_index():
+    whole = ranks.run(1, sampled)[0]
+    parts = ranks.run(2, sampled)
+    assert [[a + b for a, b in zip(*epochs)] for epochs in zip(*parts)] == whole
+    assert [len(batch) for batch in whole[0]] == [8, 8, 6] and sorted(sum(whole[0], [])) == list(range(22))
+    assert whole[1] != whole[0] and whole[2] == whole[1][2:]
+
+
+def test_bits_that_lie_far_apart():
+    """Sums that one binary64 number cannot hold; the state's size."""
+    librepdl.torch.enable()
+    draw = random.Random(1)
+    rows = [[draw.choice([1.0, -1.0, 0.0]) * 2.0 ** draw.randint(-140, 120) for _ in range(50)] for _ in range(6)]
+    for count, weights in ((6, None), (3, lambda part: 7), (2, lambda part: 1 + int(part.item() > 0))):
+        model = nn.Linear(50, 1, bias=False)
+        given = torch.tensor(rows[:count])
+        for part in (step := shards(torch.arange(count), count, model=model, samples=weights)):
+            model.weight.grad = given[part].clone()
+        numbers = [weights(torch.tensor(i)) if weights else 1 for i in range(count)]
+        expected = [rounded(sum((n * Fraction(v) for n, v in zip(numbers, column)), Fraction(0)) / sum(numbers), *FORMATS[torch.float32])
+                    for column in zip(*rows[:count])]
+        assert bits(model.weight.grad) == [struct.pack("<d", v) for v in expected] and step.samples == sum(numbers)

@@ -20,8 +20,10 @@ from torch.distributed import ReduceOp, all_gather, broadcast
 
 from librepdl.torch.distributed import _collectives
 from librepdl.torch.distributed._groups import Handle
+from librepdl.torch.distributed._sampler import ShardSampler
+from librepdl.torch.distributed._shards import Shards, shards
 
-__all__ = ["all_gather", "all_reduce", "broadcast", "reduce", "reduce_scatter", "reduce_scatter_tensor"]
+__all__ = ["ShardSampler", "Shards", "all_gather", "all_reduce", "broadcast", "reduce", "reduce_scatter", "reduce_scatter_tensor", "shards"]
 
 _Op = ReduceOp | ReduceOp.RedOpType
 

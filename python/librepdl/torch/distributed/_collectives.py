@@ -51,15 +51,19 @@ def _describe(tensors: Sequence[torch.Tensor]) -> str:
     return ", ".join(f"{t.dtype} {list(t.shape)}".removeprefix("torch.") for t in tensors)
 
 
-def reduce_everywhere(ranks: Ranks, flat: torch.Tensor, over_ranks: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-    """A vector of every rank, reduced by over_ranks(rows, one a rank): an all-to-all of pieces, each of which one rank reduces, and an
-    all-gather of the results."""
-    n, size = flat.numel(), ranks.size
-    if n * size * flat.element_size() <= _SMALL:
-        return over_ranks(ranks.gather(flat).view(size, n))
+def reduce_everywhere(ranks: Ranks, rows: Sequence[torch.Tensor], over_rows: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """Vectors of every rank, as many and as long on each, reduced by over_rows(all of them, rank after rank, as rows): an all-to-all of
+    pieces, each of which one rank reduces, and an all-gather of the results."""
+    n, size = rows[0].numel(), ranks.size
+
+    def stacked(of_ranks: list[torch.Tensor], length: int) -> torch.Tensor:
+        return of_ranks[0].view(size, length) if len(rows) == 1 else torch.stack([t.view(size, length) for t in of_ranks], 1).view(-1, length)
+
+    if n * size * rows[0].element_size() <= _SMALL:
+        return over_rows(stacked([ranks.gather(row) for row in rows], n))
     piece, sizes = _share(n, size)
     mine = sizes[ranks.rank]
-    part = over_ranks(ranks.exchange(flat, sizes, [mine] * size).view(size, mine))
+    part = over_rows(stacked([ranks.exchange(row, sizes, [mine] * size) for row in rows], mine))
     if mine < piece:
         part = torch.cat([part, part.new_zeros(piece - mine)])
     return ranks.gather(part)[:n]
@@ -72,7 +76,7 @@ def _all_reduce(ranks: Ranks, tensors: Sequence[torch.Tensor], op: Any) -> None:
     ranks.agree(f"all_reduce {_NAMES[op]} of {_describe(tensors)}", tensors[0].device)
     flat = _flat(tensors)
     if flat.numel():
-        _write(reduce_everywhere(ranks, flat, lambda rows: _reduced(rows, op)), tensors)
+        _write(reduce_everywhere(ranks, [flat], lambda rows: _reduced(rows, op)), tensors)
 
 
 def _reduce(ranks: Ranks, tensors: Sequence[torch.Tensor], op: Any, root: int) -> None:
@@ -166,6 +170,6 @@ def submit_reduce_scatter(group: dist.ProcessGroup, outputs: Sequence[torch.Tens
 def pieces_of(input: torch.Tensor, output: torch.Tensor, size: int) -> list[torch.Tensor]:
     """Of reduce_scatter_tensor: the input as one tensor for each rank."""
     if input.numel() != size * output.numel():
-        raise ValueError(f"librepdl.torch.distributed.reduce_scatter_tensor: input: expected {size} times the output's {output.numel()} elements, one "
-                         f"part for each rank of the group, got {input.numel()}")
+        raise ValueError(f"librepdl.torch.distributed.reduce_scatter_tensor: input: expected {size} times the output's {output.numel()} elements, "
+                         f"one part for each rank of the group, got {input.numel()}")
     return list(input.reshape(size, *output.shape).unbind())

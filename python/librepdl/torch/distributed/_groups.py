@@ -34,8 +34,8 @@ class Ranks:
     """Moves elements between the ranks of a group, on the device that they are on. Every rank calls the same methods in the same order."""
 
     def __init__(self, group: Any) -> None:
-        """group: a process group, or a backend of one."""
-        self._group, self.rank, self.size = group, group.rank(), group.size()
+        """group: a process group, or a backend of one; None: this process alone."""
+        self._group, self.rank, self.size = group, 0 if group is None else group.rank(), 1 if group is None else group.size()
         self._seen: set[str] = set()
 
     def agree(self, call: str, device: torch.device) -> None:
@@ -156,6 +156,7 @@ class Handle(dist.Work):
         return True
 
     def get_future(self) -> "torch.futures.Future[list[torch.Tensor]]":
+        _open.discard(self)
         return self._done
 
     def is_completed(self) -> bool:

@@ -1,12 +1,14 @@
 """What stands in the place of c10d's reductions while librepdl is enabled."""
 
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 
 from librepdl.torch._door import door
 from librepdl.torch.distributed import _collectives
@@ -104,8 +106,36 @@ def _kernels() -> dict[str, _Kernel]:
             "_reduce_scatter_base_": reduce_scatter_base, "reduce_scatter_tensor_coalesced_": reduce_scatter_coalesced}
 
 
+# ---- DistributedDataParallel ----
+
+
+def _mean(group: dist.ProcessGroup, bucket: Any) -> "torch.futures.Future[torch.Tensor]":
+    """The exact mean of the ranks' gradients, rounded once; PyTorch's own reduction divides first, and rounds more than once."""
+    handle = _collectives.submit_all_reduce(group, [bucket.buffer()], dist.ReduceOp.AVG)
+    return handle.get_future().then(lambda done: done.value()[0])
+
+
+def _parallel(patches: "Patches") -> None:
+    """Models without a hook of their own for their gradients get ours at their next forward pass."""
+    before: Callable[..., Any] = DistributedDataParallel._pre_forward
+    register: Any = torch._C._distributed_c10d._register_comm_hook
+    hooked: weakref.WeakSet[Any] = weakref.WeakSet()  # reducers
+
+    def pre_forward(self: Any, *inputs: Any, **options: Any) -> Any:
+        if not self._comm_hooks and self.reducer not in hooked:
+            hooked.add(self.reducer)
+            try:
+                register(self.reducer, self.process_group, _mean)
+            except RuntimeError:
+                pass  # there is one: of PyTorch's built-in hooks, or ours from before
+        return before(self, *inputs, **options)
+
+    patches.set(DistributedDataParallel, "_pre_forward", pre_forward)
+
+
 def place(patches: "Patches") -> None:
     """Puts the kernels at the dispatcher's keys, over the refusals that stand there, until patches.leave()."""
+    _parallel(patches)
     for key in ("CPU", "CUDA"):
         library = torch._C._dispatch_library("IMPL", "c10d", key, "librepdl", 0)  # as those of src/register.cpp: status() knows them by it
         patches.finally_(library.reset)
