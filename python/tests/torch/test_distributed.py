@@ -296,11 +296,21 @@ def gradients_by_hand(samples, count, dtype, weights):
     parts = []
     torch.manual_seed(5)
     other, _, _ = problem(samples, dtype)
+    running = None
     for i, (a, b) in enumerate(zip(x.tensor_split(count), y.tensor_split(count))):
         torch.manual_seed(derived_seed("shard", key, i))
         other.zero_grad()
+        if dtype == torch.float32:
+            other.norm.reset_running_stats()
+            other.norm.momentum = 1.0
         F.cross_entropy(other(a), b).backward()
         parts.append({n: p.grad.clone() for n, p in other.named_parameters() if p.grad is not None})
+        if dtype == torch.float32:  # RN(9/10 of what was, and 1/10 of the shard's)
+            now = [other.norm.running_mean.clone(), other.norm.running_var.clone()]
+            running = [librepdl.lerp_scalar(r, t, weight=0.1) for r, t in zip(running or [torch.zeros(4), torch.ones(4)], now)]
+    if running:
+        assert [bits(model.norm.running_mean), bits(model.norm.running_var)] == list(map(bits, running))
+        assert model.norm.num_batches_tracked == count and model.norm.momentum == 0.1
     return found, parts
 
 
@@ -417,8 +427,15 @@ def test_bits_that_lie_far_apart():
     """Sums that one binary64 number cannot hold; the state's size."""
     librepdl.torch.enable()
     draw = random.Random(1)
-    rows = [[draw.choice([1.0, -1.0, 0.0]) * 2.0 ** draw.randint(-140, 120) for _ in range(50)] for _ in range(6)]
-    for count, weights in ((6, None), (3, lambda part: 7), (2, lambda part: 1 + int(part.item() > 0))):
+    columns = []
+    for i in range(50):
+        big, tiny = 2.0 ** draw.randint(60, 120), draw.choice([1.0, -1.0, 0.0]) * 2.0 ** draw.randint(-140, -60)
+        third = 3.0 * draw.choice([1, 5, 7])
+        # What cancels, and leaves what binary64 had no room for; midpoints times 3, with and without what breaks the tie.
+        column = [big, tiny, -big] if i % 2 else [third, third * 2.0**-24, tiny]
+        columns.append(column + [draw.choice([0.0, tiny, big, -big]) for _ in range(3)])
+    rows = list(zip(*columns))
+    for count, weights in ((6, None), (3, None), (3, lambda part: 7), (6, lambda part: 1 + int(part.item())), (2, lambda part: 1 + int(part.item() > 0))):
         model = nn.Linear(50, 1, bias=False)
         given = torch.tensor(rows[:count])
         for part in (step := shards(torch.arange(count), count, model=model, samples=weights)):
