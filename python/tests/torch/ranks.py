@@ -38,13 +38,15 @@ def run(size, function, *arguments, timeout=30, order=None):
 def attempt(size, function, *arguments, timeout=30, order=None):
     """(True, what it returned) or (False, its traceback) of each rank."""
     with tempfile.TemporaryDirectory() as folder:
-        pipes, processes = [], []
+        pipes, theirs, processes = [], [], []
         for rank in range(size):
             here, there = _context.Pipe(duplex=False)
             pipes.append(here)
+            theirs.append(there)
             processes.append(_context.Process(target=_rank, args=(there, rank, size, str(Path(folder) / "store"), timeout, function, arguments)))
         for rank in order or range(size):
             processes[rank].start()
+            theirs[rank].close()
         results = []
         for pipe in pipes:
             try:

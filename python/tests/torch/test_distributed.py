@@ -1,6 +1,7 @@
 """Reductions between processes against exact integers, and trainings that end in the same bits on any number of processes."""
 
 import math
+import os
 import random
 import struct
 from fractions import Fraction
@@ -367,7 +368,7 @@ def test_distributed_data_parallel_takes_exact_means():
 
 def wrong_calls():
     """Errors of shards(); a part that isn't the rank's is found by all of them."""
-    size, rank = dist.get_world_size(), dist.get_rank()
+    rank = dist.get_rank()
     model = nn.Linear(2, 2)
     used = nn.Linear(2, 2)
     used(torch.ones(1, 2)).sum().backward()
@@ -435,7 +436,8 @@ def test_bits_that_lie_far_apart():
         column = [big, tiny, -big] if i % 2 else [third, third * 2.0**-24, tiny]
         columns.append(column + [draw.choice([0.0, tiny, big, -big]) for _ in range(3)])
     rows = list(zip(*columns))
-    for count, weights in ((6, None), (3, None), (3, lambda part: 7), (6, lambda part: 1 + int(part.item())), (2, lambda part: 1 + int(part.item() > 0))):
+    for count, weights in ((6, None), (3, None), (3, lambda part: 7), (6, lambda part: 1 + int(part.item())),
+                           (2, lambda part: 1 + int(part.item() > 0))):
         model = nn.Linear(50, 1, bias=False)
         given = torch.tensor(rows[:count])
         for part in (step := shards(torch.arange(count), count, model=model, samples=weights)):
@@ -444,3 +446,119 @@ def test_bits_that_lie_far_apart():
         expected = [rounded(sum((n * Fraction(v) for n, v in zip(numbers, column)), Fraction(0)) / sum(numbers), *FORMATS[torch.float32])
                     for column in zip(*rows[:count])]
         assert bits(model.weight.grad) == [struct.pack("<d", v) for v in expected] and step.samples == sum(numbers)
+
+
+# ---- models in parts, checkpoints ----
+
+
+class Blocks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(13, 10)
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(10, 10), nn.GELU(), nn.LayerNorm(10), nn.Dropout(0.1)) for _ in range(2))
+        self.head = nn.Linear(10, 13)
+
+    def forward(self, x):
+        x = self.embed(x)
+        for block in self.blocks:
+            x = x + block(x)
+        return self.head(x)
+
+
+def whole(t):
+    return t.full_tensor() if hasattr(t, "full_tensor") else t
+
+
+class Training:
+    """Of Blocks: as it is, sharded by FSDP, or with a sharded optimiser; 16 sequences a step in 4 shards."""
+
+    def __init__(self, kind, policy=None):
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+        from torch.distributed.optim import ZeroRedundancyOptimizer
+
+        librepdl.torch.enable()
+        torch.manual_seed(3)
+        self.model = Blocks()
+        self.x, self.y = torch.randint(13, (2, 16, 5))
+        if kind == "fsdp":
+            options = {"mesh": init_device_mesh("cpu", (dist.get_world_size(),)), **({"mp_policy": policy} if policy else {})}
+            for block in self.model.blocks:
+                fully_shard(block, **options)
+            fully_shard(self.model, **options)
+        make = ZeroRedundancyOptimizer if kind == "zero" else torch.optim.AdamW
+        more = {"optimizer_class": torch.optim.AdamW} if kind == "zero" else {}
+        self.optimizer = make(self.model.parameters(), lr=0.01, **more)
+        self.loss = None
+
+    def step(self, die=False):
+        self.optimizer.zero_grad()
+        mine, losses = own_part(16, 4), []
+        for a, b in (step := shards((self.x[mine], self.y[mine]), 4, model=self.model)):
+            losses.append(F.cross_entropy(self.model(a).flatten(0, 1), b.flatten()))
+            losses[-1].backward()
+            if die and dist.get_rank() == dist.get_world_size() - 1:
+                os._exit(9)
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), 0.3)
+        self.optimizer.step()
+        self.loss = step.mean(losses).item(), whole(norm).item()
+
+    def fingerprint(self):
+        return librepdl.torch.fingerprint({"model": {n: whole(p.detach()) for n, p in self.model.named_parameters()}, "loss": list(self.loss)})
+
+
+def in_parts():
+    from torch.distributed.fsdp import MixedPrecisionPolicy
+
+    mixed = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    found = []
+    for kind, policy in (("plain", None), ("zero", None), ("fsdp", None), ("fsdp", mixed)):
+        training = Training(kind, policy)
+        for _ in range(2):
+            training.step()
+        found.append(training.fingerprint())
+    with pytest.raises(NotImplementedError, match="reduce_dtype=torch.float32"):
+        Training("fsdp", MixedPrecisionPolicy(param_dtype=torch.bfloat16)).step()
+    training = Training("fsdp")
+    training.model.set_requires_gradient_sync(False)
+    with pytest.raises(NotImplementedError, match="set_requires_gradient_sync"):
+        training.step()
+    return found
+
+
+def test_models_and_optimisers_in_parts_have_the_same_fingerprint():
+    found = [every for size in (1, 2, 4) for every in ranks.run(size, in_parts)]
+    assert all(every == found[0] for every in found)
+    plain, zero, fsdp, mixed = found[0]
+    assert plain == zero == fsdp != mixed
+
+
+def resumable(folder, first, last, die_at=None):
+    """Steps [first, last) of an FSDP training that is saved after each, in a folder of its own that gets its name when it is complete."""
+    import torch.distributed.checkpoint as checkpoint
+    from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+
+    training = Training("fsdp")
+    if first:
+        model, optimizer = get_state_dict(training.model, training.optimizer)
+        state = {"model": model, "optimizer": optimizer, "random": torch.get_rng_state()}
+        checkpoint.load(state, checkpoint_id=f"{folder}/{first}")
+        set_state_dict(training.model, training.optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+        torch.set_rng_state(state["random"])
+    for step in range(first, last):
+        training.step(die=step == die_at)
+        model, optimizer = get_state_dict(training.model, training.optimizer)
+        checkpoint.save({"model": model, "optimizer": optimizer, "random": torch.get_rng_state()}, checkpoint_id=f"{folder}/new{step + 1}")
+        dist.barrier()
+        if dist.get_rank() == 0:
+            os.replace(f"{folder}/new{step + 1}", f"{folder}/{step + 1}")
+    dist.barrier()
+    return training.fingerprint()
+
+
+def test_a_training_that_is_killed_goes_on_with_another_number_of_processes(tmp_path):
+    expected = ranks.run(1, resumable, str(tmp_path / "whole"), 0, 4)
+    killed = ranks.attempt(2, resumable, str(tmp_path / "parts"), 0, 4, 2)
+    assert not any(well for well, _ in killed)
+    found = ranks.run(4, resumable, str(tmp_path / "parts"), 2, 4)
+    assert set(found) == set(expected)

@@ -6,7 +6,7 @@ binary64 number for each element, exact but for the places in a list, which is n
 than 53 apart. Terms of float64 are kept as they are, one row each.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -43,6 +43,22 @@ def quotient(rows: torch.Tensor, weights: Sequence[int], divisor: int, dtype: to
     towards = torch.where(rest > 0, float("inf"), float("-inf")).to(high.dtype)
     odd = torch.where(is_even & (rest != 0) & rest.isfinite(), librepdl.nextafter(high, towards), high)
     return librepdl.div(odd, float(divisor), dtype=dtype)  # type: ignore[no-any-return]
+
+
+def repair(flat: torch.Tensor, places: torch.Tensor, errors: torch.Tensor, terms_at: Callable[[torch.Tensor], torch.Tensor],
+           divisor: int) -> None:
+    """Of results the elements at the places, where binary64 errors belong to the sum; terms_at(places): its other terms there, as rows. A
+    place may occur more than once."""
+    wanted, which = torch.unique(places, return_inverse=True)
+    terms = terms_at(wanted)
+    # The errors of a place one below the other: its first, its second, ... in a row each.
+    order = which.argsort(stable=True)
+    counts = torch.bincount(which)
+    level = torch.arange(len(order), device=order.device) - (counts.cumsum(0) - counts)[which[order]]
+    more = terms.new_zeros(int(counts.max()), len(wanted))
+    more[level, which[order]] = errors[order]
+    every = torch.cat([terms, more])
+    flat[wanted] = quotient(every, [1] * len(every), divisor, flat.dtype)
 
 
 class Sum:
@@ -90,9 +106,14 @@ class Sum:
     def errors(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Places and binary64 numbers: what is to be added there; a place may occur more than once."""
         if not self._places:
-            return torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.float64)
+            return self._rows[0].new_empty(0, dtype=torch.int64), self._rows[0].new_empty(0, dtype=torch.float64)
         return torch.cat(self._places), torch.cat(self._errors)
 
-    def bytes(self) -> int:
-        """Of memory that the state takes."""
-        return sum(t.numel() * t.element_size() for t in (*self._rows, *self._places, *self._errors))
+    def over(self, divisor: int, dtype: torch.dtype) -> torch.Tensor:
+        """The sum over an integer, rounded once to the terms' type."""
+        rows = torch.stack(self._rows)
+        flat = quotient(rows, self.weights, divisor, dtype)
+        places, errors = self.errors()
+        if len(places):
+            repair(flat, places, errors, lambda wanted: rows[:, wanted], divisor)
+        return flat

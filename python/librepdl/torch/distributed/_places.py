@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.tensor import DTensor, Replicate
 from torch.nn.parallel import DistributedDataParallel
+from torch.nn.utils import clip_grad
 
 from librepdl.torch._door import door
 from librepdl.torch.distributed import _collectives
@@ -133,9 +135,32 @@ def _parallel(patches: "Patches") -> None:
     patches.set(DistributedDataParallel, "_pre_forward", pre_forward)
 
 
+# ---- norms of gradients in parts ----
+
+
+def _norms(patches: "Patches") -> None:
+    """clip_grad_norm_ of DTensors: each gradient's norm is that of all of it, rounded once, as on one process."""
+    before: Callable[..., torch.Tensor] = clip_grad._get_total_norm
+
+    def total_norm(tensors: Any, norm_type: float = 2.0, *more: Any, **options: Any) -> torch.Tensor:
+        given = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+        parts = [t for t in given if isinstance(t, DTensor)]
+        if not parts:
+            return before(given, norm_type, *more, **options)
+        # The norm of one number is that number.
+        found = before([torch.linalg.vector_norm(t.full_tensor(), norm_type) if isinstance(t, DTensor) else t for t in given], norm_type, *more,
+                       **options)
+        mesh = parts[0].device_mesh
+        return DTensor.from_local(found, mesh, [Replicate()] * mesh.ndim, run_check=False)
+
+    patches.set(clip_grad, "_get_total_norm", total_norm)
+    patches.set(clip_grad, "get_total_norm", total_norm)
+
+
 def place(patches: "Patches") -> None:
     """Puts the kernels at the dispatcher's keys, over the refusals that stand there, until patches.leave()."""
     _parallel(patches)
+    _norms(patches)
     for key in ("CPU", "CUDA"):
         library = torch._C._dispatch_library("IMPL", "c10d", key, "librepdl", 0)  # as those of src/register.cpp: status() knows them by it
         patches.finally_(library.reset)

@@ -3,11 +3,12 @@
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 from torch.nn.modules.batchnorm import _NormBase
 from torch.utils._pytree import tree_leaves, tree_map
@@ -15,7 +16,8 @@ from torch.utils._pytree import tree_leaves, tree_map
 import librepdl
 from librepdl.torch._door import door
 from librepdl.torch.distributed._collectives import FLOATS, reduce_everywhere
-from librepdl.torch.distributed._exact import LARGEST, Sum, quotient
+from librepdl.torch.distributed._exact import LARGEST, Sum, quotient, repair
+from librepdl.torch.distributed._fsdp import ExactReduceScatters
 from librepdl.torch.distributed._groups import Ranks, group_of
 
 #: Bytes of gradients that are added up and sent together.
@@ -48,12 +50,17 @@ def _split(batch: Any, sizes: Sequence[int]) -> list[Any]:
     return parts
 
 
+def _local(t: torch.Tensor) -> torch.Tensor:
+    """What this process has of it."""
+    return t.to_local() if isinstance(t, DTensor) else t
+
+
 class _Bucket:
-    """Parameters of one type and device whose gradients are one vector."""
+    """Parameters of one type and device whose gradients are one vector; of DTensors, this process's parts."""
 
     def __init__(self, parameters: list[nn.Parameter]) -> None:
         self.parameters = parameters
-        self.sizes = [p.numel() for p in parameters]
+        self.sizes = [_local(p).numel() for p in parameters]
         self.dtype = parameters[0].dtype
         self.device = parameters[0].device
         self.used = [False] * len(parameters)
@@ -64,12 +71,15 @@ class _Bucket:
         parts = []
         for i, p in enumerate(self.parameters):
             if p.grad is None:
-                parts.append(torch.zeros(p.numel(), dtype=p.dtype, device=p.device))
+                parts.append(torch.zeros(self.sizes[i], dtype=p.dtype, device=p.device))
                 continue
             if p.grad.layout != torch.strided or p.grad.dtype != p.dtype:
                 raise NotImplementedError(f"shards: expected dense gradients of their parameters' type, got {p.grad.dtype}, {p.grad.layout}")
             self.used[i] = True
-            parts.append(p.grad.detach().reshape(-1))
+            gradient = p.grad.detach()
+            if isinstance(p, DTensor):
+                gradient = cast(DTensor, gradient).redistribute(placements=p.placements)
+            parts.append(_local(gradient).reshape(-1))
             p.grad = None
         self.sum.add(parts[0].clone() if len(parts) == 1 else torch.cat(parts), weight)
 
@@ -82,7 +92,10 @@ class _Bucket:
 
     def give(self, flat: torch.Tensor, used: Sequence[bool]) -> None:
         for p, part, is_used in zip(self.parameters, torch.split(flat, self.sizes), used):
-            p.grad = part.view(p.shape) if is_used else None
+            gradient = part.view(_local(p).shape) if is_used else None
+            if gradient is not None and isinstance(p, DTensor):
+                gradient = DTensor.from_local(gradient, p.device_mesh, p.placements, run_check=False, shape=p.shape, stride=p.stride())
+            p.grad = gradient
 
 
 def _buckets(parameters: Sequence[nn.Parameter], size: int) -> list[_Bucket]:
@@ -91,10 +104,10 @@ def _buckets(parameters: Sequence[nn.Parameter], size: int) -> list[_Bucket]:
     open_: dict[Any, list[nn.Parameter]] = {}
     filled: dict[Any, int] = {}
     for p in parameters:
-        if isinstance(p, DTensor) or p.dtype not in FLOATS or p.layout != torch.strided:
-            raise NotImplementedError(f"shards: model: expected dense parameters of float16, bfloat16, float32 or float64, got {type(p).__name__} of "
-                                      f"{p.dtype}, {p.layout}")
-        key, needed = (p.dtype, p.device), p.numel() * p.element_size()
+        if p.dtype not in FLOATS or p.layout != torch.strided:
+            raise NotImplementedError(f"shards: model: expected dense parameters of float16, bfloat16, float32 or float64, got {p.dtype}, "
+                                      f"{p.layout}")
+        key, needed = (p.dtype, p.device), _local(p).numel() * p.element_size()
         if key in open_ and filled[key] + needed > size:
             found.append(_Bucket(open_.pop(key)))
         if key not in open_:
@@ -156,15 +169,24 @@ class _Statistics:
                         running.copy_(librepdl.lerp_scalar(running, now, weight=weight))
 
 
+def _group_of_model(model: nn.Module) -> dist.ProcessGroup | None:
+    """Of DistributedDataParallel and FSDP the model's own, else all processes, if there is more than this one."""
+    if isinstance(model, nn.parallel.DistributedDataParallel):
+        return model.process_group
+    if isinstance(model, FSDPModule):
+        for p in model.parameters():
+            if isinstance(p, DTensor):
+                return p.device_mesh.get_group()
+    return dist.group.WORLD if dist.is_initialized() else None
+
+
 class Shards:
     """What shards() returns: iterate over it once."""
 
     def __init__(self, batch: Any, count: int, model: nn.Module, group: dist.ProcessGroup | None, samples: Callable[[Any], int] | None,
                  mean: bool, bucket: int) -> None:
         self._model, self._mean, self._iterated = model, mean, False
-        at = getattr(model, "process_group", None) if group is None else group
-        if at is None and dist.is_initialized():
-            at = dist.group.WORLD
+        at = _group_of_model(model) if group is None else group
         self._group = group_of(at) if at is not None else None
         size = 1 if at is None else at.size()
         self.rank = 0 if at is None else at.rank()  #: of this process in the group
@@ -181,10 +203,11 @@ class Shards:
         if any(not 0 <= n < LARGEST for n in counted):
             raise ValueError(f"shards: samples: expected integers from 0 to {LARGEST - 1}, got {counted}")
         self._parameters = [p for p in model.parameters() if p.requires_grad]
+        self._scatters = ExactReduceScatters(model, size)
         if any(p.grad is not None for p in self._parameters):
             raise ValueError("shards: model: expected parameters without gradients, got some with: call optimizer.zero_grad() before")
-        self._buckets = _buckets(self._parameters, bucket)
-        self._device = self._buckets[0].device if self._buckets else torch.device("cpu")
+        self._buckets = _buckets([p for p in self._parameters if id(p) not in self._scatters.parameters], bucket)
+        self._device = self._parameters[0].device if self._parameters else torch.device("cpu")
         self._key = int(torch.randint(1 << 62, ()))
         self._agree(counted, sizes, samples is None)
 
@@ -234,13 +257,16 @@ class Shards:
         statistics = _Statistics(self._model)
         versions = {name: (b, b._version) for name, b in self._model.named_buffers() if id(b) not in statistics.buffers}
         try:
+            self._scatters.place()
             for m in parallel:
                 m.require_backward_grad_sync = m.static_graph = False  # no reductions of its own
             for i, part in enumerate(self._parts):
                 shard = self.rank * self._own + i
                 torch.manual_seed(derived_seed("shard", self._key, shard))
                 statistics.begin_shard()
+                self._scatters.begin_shard(self._weights[i::self._own], self._divisor if i + 1 == self._own else None)
                 yield part
+                self._scatters.end_shard()
                 for bucket in self._buckets:
                     if self._weights[shard]:
                         bucket.take(self._weights[shard])
@@ -249,6 +275,7 @@ class Shards:
         finally:
             torch.set_rng_state(state)
             statistics.restore()
+            self._scatters.restore()
             for m, was in zip(parallel, before):
                 m.require_backward_grad_sync, m.static_graph = was
         for name, (b, version) in versions.items():
@@ -292,18 +319,8 @@ class Shards:
 
     def _repair(self, ranks: Ranks, bucket: _Bucket, row: torch.Tensor, flat: torch.Tensor) -> None:
         """Elements whose sums are not one binary64 number on each rank."""
-        places, errors = (t.to(bucket.device) for t in bucket.sum.errors())
-        places, errors = torch.cat(ranks.gather_uneven(places)), torch.cat(ranks.gather_uneven(errors))
-        wanted, which = torch.unique(places, return_inverse=True)
-        terms = ranks.gather(row[wanted]).view(ranks.size, -1)
-        # The errors of a place one below the other: its first, its second, ... in a row each.
-        order = which.argsort(stable=True)
-        counts = torch.bincount(which)
-        level = torch.arange(len(order), device=order.device) - (counts.cumsum(0) - counts)[which[order]]
-        more = terms.new_zeros(int(counts.max()), len(wanted))
-        more[level, which[order]] = errors[order]
-        every = torch.cat([terms, more])
-        flat[wanted] = quotient(every, [1] * len(every), self._divisor, bucket.dtype)
+        places, errors = (torch.cat(ranks.gather_uneven(t)) for t in bucket.sum.errors())
+        repair(flat, places, errors, lambda wanted: ranks.gather(row[wanted]).view(ranks.size, -1), self._divisor)
 
     def mean(self, values: Sequence[torch.Tensor]) -> torch.Tensor:
         """Of one number of each of this rank's shards, such as losses: as the gradients are, the exact mean (or sum) over all shards, rounded
