@@ -562,3 +562,127 @@ def test_a_training_that_is_killed_goes_on_with_another_number_of_processes(tmp_
     assert not any(well for well, _ in killed)
     found = ranks.run(4, resumable, str(tmp_path / "parts"), 2, 4)
     assert set(found) == set(expected)
+
+
+# ---- layers in parts ----
+
+
+class SmallGpt(nn.Module):
+    """Two layers of attention and a perceptron; `ranks` of them share its heads and hidden units."""
+
+    def __init__(self, ranks=1, vocabulary=21, width=16, heads=4):
+        super().__init__()
+        self.heads, self.size = heads // ranks, width // heads
+        self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(8, width)
+        self.layers = nn.ModuleList(nn.ModuleDict({
+            "norm1": nn.LayerNorm(width), "q": nn.Linear(width, width), "k": nn.Linear(width, width), "v": nn.Linear(width, width, bias=False),
+            "o": nn.Linear(width, width), "norm2": nn.LayerNorm(width), "up": nn.Linear(width, 4 * width), "down": nn.Linear(4 * width, width),
+        }) for _ in range(2))
+        self.head = nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, tokens):
+        x = self.tokens(tokens) + self.places(torch.arange(tokens.shape[1]))
+        for layer in self.layers:
+            y = layer["norm1"](x)
+            q, k, v = (layer[n](y).unflatten(-1, (self.heads, self.size)).transpose(1, 2) for n in "qkv")
+            x = x + layer["o"](F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+            x = x + layer["down"](F.gelu(layer["up"](layer["norm2"](x))))
+        return self.head(x)
+
+
+def plan(gather):
+    from librepdl.torch.distributed import ColumnParallel, RowParallel
+
+    styles = {"tokens": RowParallel(), "places": ColumnParallel(gather=True), "head": ColumnParallel(gather=gather)}
+    for i in range(2):
+        styles |= {f"layers.{i}.{n}": ColumnParallel() for n in ("q", "k", "v", "up")}
+        styles |= {f"layers.{i}.{n}": RowParallel() for n in ("o", "down")}
+    return styles
+
+
+def tensor_parallel(parts):
+    """A training of 2 steps, then log-probabilities of a sampler; whether as it is, or on all ranks in parts."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import parallelize_module
+
+    librepdl.torch.enable()
+    size = dist.get_world_size() if parts else 1
+    torch.manual_seed(2)
+    whole_model = SmallGpt()
+    model = SmallGpt(size)
+    model.load_state_dict(whole_model.state_dict())
+    tokens = torch.randint(21, (4, 9), generator=torch.Generator().manual_seed(1))
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    if parts:
+        parallelize_module(model, mesh, plan(False))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    losses = []
+    for _ in range(2):
+        optimizer.zero_grad()
+        logits, targets = model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten()
+        kinds = ("mean", "none")
+        if parts:
+            loss, each = (librepdl.torch.distributed.cross_entropy(logits, targets, mesh, reduction=kind) for kind in kinds)
+        else:
+            loss, each = (F.cross_entropy(logits, targets, reduction=kind) for kind in kinds)
+        (loss + (each * each.detach()).mean()).backward()
+        losses += [loss.detach(), each.detach(), whole(nn.utils.clip_grad_norm_(model.parameters(), 0.5))]
+        optimizer.step()
+    state = {n: whole(p.detach()) for n, p in model.named_parameters()}
+    sampler = SmallGpt(size)
+    sampler.load_state_dict(state)
+    if parts:
+        parallelize_module(sampler, mesh, plan(True))
+    with torch.no_grad():
+        probabilities = torch.log_softmax(sampler(tokens[:, :-1]), -1).gather(2, tokens[:, 1:, None])
+    return librepdl.torch.fingerprint([state, losses, probabilities])
+
+
+def test_a_model_in_parts_has_the_fingerprint_of_the_whole():
+    found = set(ranks.run(1, tensor_parallel, False))
+    for size in (1, 2, 4):
+        found |= set(ranks.run(size, tensor_parallel, True))
+    assert len(found) == 1
+
+
+def hard_products():
+    """Sums over ranks that cancel, tie, or are infinite: RowParallel forward and ColumnParallel backward, in every format."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import parallelize_module
+
+    librepdl.torch.enable()
+    size = dist.get_world_size()
+    mesh = init_device_mesh("cpu", (size,))
+    draw = random.Random(4)
+    for dtype in FORMATS:
+        precision = FORMATS[dtype][0]
+        a = torch.tensor([[draw.choice([1, -1]) * 2.0 ** draw.randint(-6, 6) for _ in range(6)] for _ in range(5)])
+        a[:, 5] = -a[:, 0]  # cancels
+        a[1] = torch.tensor([1.0, 2.0 ** (1 - precision), 2.0 ** (-precision), 0.0, 0.0, 0.0])  # a tie, which the bias may break
+        a[2] = 0.0
+        a[3, 1], a[4, 2] = float("inf"), float("nan")
+        b = torch.tensor([[draw.choice([1.0, 0.5, 3.0]) for _ in range(6)] for _ in range(7)])
+        b[0], b[:3, 5], b[:3, 0] = 1.0, 1.0, 1.0
+        a, b = a.to(dtype), b.to(dtype)
+        whole_row, whole_column = nn.Linear(6, 7).to(dtype), nn.Linear(7, 6).to(dtype)
+        with torch.no_grad():
+            whole_row.weight.copy_(b)
+            whole_row.bias.copy_(torch.tensor([0.0, 2.0**-20, 0.5, -0.0, 1.0, 2.0, 3.0]))
+            whole_column.weight.copy_(b.T)
+        expected = whole_row(a)
+        x = torch.randn(5, 7).to(dtype).requires_grad_()
+        whole_column(x).backward(a)
+        to_x, to_weight = x.grad, whole_column.weight.grad
+        row = parallelize_module(whole_row, mesh, librepdl.torch.distributed.RowParallel())
+        mine = slice(dist.get_rank() * (6 // size), (dist.get_rank() + 1) * (6 // size))
+        assert bits(row(a[:, mine])) == bits(expected), dtype
+        x.grad = None
+        column = parallelize_module(whole_column, mesh, librepdl.torch.distributed.ColumnParallel())
+        column.weight.grad = None
+        column(x).backward(a[:, mine])
+        assert bits(x.grad) == bits(to_x) and bits(column.weight.grad.full_tensor()) == bits(to_weight), dtype
+    return True
+
+
+def test_sums_over_ranks_of_products_are_exact():
+    assert all(ranks.run(2, hard_products)) and all(ranks.run(3, hard_products))

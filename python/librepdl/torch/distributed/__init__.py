@@ -22,8 +22,10 @@ from librepdl.torch.distributed import _collectives
 from librepdl.torch.distributed._groups import Handle
 from librepdl.torch.distributed._sampler import ShardSampler
 from librepdl.torch.distributed._shards import Shards, shards
+from librepdl.torch.distributed._tensor_parallel import ColumnParallel, RowParallel, cross_entropy
 
-__all__ = ["ShardSampler", "Shards", "all_gather", "all_reduce", "broadcast", "reduce", "reduce_scatter", "reduce_scatter_tensor", "shards"]
+__all__ = ["ColumnParallel", "RowParallel", "ShardSampler", "Shards", "all_gather", "all_reduce", "broadcast", "cross_entropy", "reduce",
+           "reduce_scatter", "reduce_scatter_tensor", "shards"]
 
 _Op = ReduceOp | ReduceOp.RedOpType
 

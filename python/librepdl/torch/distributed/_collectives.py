@@ -31,7 +31,7 @@ def _reduced(rows: torch.Tensor, op: Any) -> torch.Tensor:
     return _OVER_RANKS[op](rows, 0)
 
 
-def _share(n: int, parts: int) -> tuple[int, list[int]]:
+def share(n: int, parts: int) -> tuple[int, list[int]]:
     """n elements in equal pieces but for the last ones: the size of a piece, and all sizes."""
     piece = -(-n // parts)
     return piece, [max(0, min(piece, n - i * piece)) for i in range(parts)]
@@ -61,7 +61,7 @@ def reduce_everywhere(ranks: Ranks, rows: Sequence[torch.Tensor], over_rows: Cal
 
     if n * size * rows[0].element_size() <= _SMALL:
         return over_rows(stacked([ranks.gather(row) for row in rows], n))
-    piece, sizes = _share(n, size)
+    piece, sizes = share(n, size)
     mine = sizes[ranks.rank]
     part = over_rows(stacked([ranks.exchange(row, sizes, [mine] * size) for row in rows], mine))
     if mine < piece:
@@ -84,7 +84,7 @@ def _reduce(ranks: Ranks, tensors: Sequence[torch.Tensor], op: Any, root: int) -
     flat = _flat(tensors)
     if not flat.numel():
         return
-    _, sizes = _share(flat.numel(), ranks.size)
+    _, sizes = share(flat.numel(), ranks.size)
     mine = sizes[ranks.rank]
     part = _reduced(ranks.exchange(flat, sizes, [mine] * ranks.size).view(ranks.size, mine), op)
     at_root = ranks.rank == root

@@ -150,11 +150,23 @@ def _norms(patches: "Patches") -> None:
         # The norm of one number is that number.
         found = before([torch.linalg.vector_norm(t.full_tensor(), norm_type) if isinstance(t, DTensor) else t for t in given], norm_type, *more,
                        **options)
+        if len(parts) < len(given):
+            return found
         mesh = parts[0].device_mesh
         return DTensor.from_local(found, mesh, [Replicate()] * mesh.ndim, run_check=False)
 
+    clip: Callable[..., None] = clip_grad._clip_grads_with_norm_
+
+    def clip_grads(parameters: Any, max_norm: float, total_norm: torch.Tensor, foreach: bool | None = None) -> None:
+        given = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+        if len({isinstance(p.grad, DTensor) for p in given if p.grad is not None}) > 1:
+            foreach = False  # a list is of one kind
+        clip(given, max_norm, total_norm, foreach)
+
+    patches.set(clip_grad, "_clip_grads_with_norm_", clip_grads)
+    patches.set(torch.nn.utils, "clip_grads_with_norm_", clip_grads)
     patches.set(clip_grad, "_get_total_norm", total_norm)
-    patches.set(clip_grad, "get_total_norm", total_norm)
+    patches.set(torch.nn.utils, "get_total_norm", total_norm)
 
 
 def place(patches: "Patches") -> None:
