@@ -655,14 +655,16 @@ def hard_products():
     mesh = init_device_mesh("cpu", (size,))
     draw = random.Random(4)
     for dtype in FORMATS:
-        precision = FORMATS[dtype][0]
-        a = torch.tensor([[draw.choice([1, -1]) * 2.0 ** draw.randint(-6, 6) for _ in range(6)] for _ in range(5)])
+        precision, least, _ = FORMATS[dtype]
+        a = torch.tensor([[draw.choice([1, -1]) * 2.0 ** draw.randint(-6, 6) for _ in range(6)] for _ in range(5)], dtype=torch.float64)
         a[:, 5] = -a[:, 0]  # cancels
-        a[1] = torch.tensor([1.0, 2.0 ** (1 - precision), 2.0 ** (-precision), 0.0, 0.0, 0.0])  # a tie, which the bias may break
+        # A tie on one rank, which what binary64 has no room for breaks, or the bias.
+        a[0] = torch.tensor([1.0, 2.0**-precision, 2.0 ** max(least, -100), 0.0, 0.0, 0.0])
+        a[1] = torch.tensor([1.0, 2.0 ** (1 - precision), 2.0**-precision, 0.0, 0.0, 0.0])
         a[2] = 0.0
         a[3, 1], a[4, 2] = float("inf"), float("nan")
         b = torch.tensor([[draw.choice([1.0, 0.5, 3.0]) for _ in range(6)] for _ in range(7)])
-        b[0], b[:3, 5], b[:3, 0] = 1.0, 1.0, 1.0
+        b[:3] = 1.0
         a, b = a.to(dtype), b.to(dtype)
         whole_row, whole_column = nn.Linear(6, 7).to(dtype), nn.Linear(7, 6).to(dtype)
         with torch.no_grad():

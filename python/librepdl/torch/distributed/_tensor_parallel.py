@@ -60,7 +60,7 @@ def _sum_of_products(ranks: Ranks, a: torch.Tensor, b: torch.Tensor, bias: torch
     (m, k), n = a.shape, b.shape[1]
     ranks.agree(f"a sum of products over ranks, {a.dtype} {m} x {n}", a.device)
     if ranks.size == 1:
-        return librepdl.matmul(a, b, bias)
+        return librepdl.matmul(a, b, bias)  # type: ignore[no-any-return]
     flat = torch.empty(m * n, dtype=a.dtype, device=a.device)
     if not flat.numel():
         return flat.view(m, n)
