@@ -132,7 +132,7 @@ def submit_all_reduce(group: dist.ProcessGroup, tensors: Sequence[torch.Tensor],
         _all_reduce(ranks, given, kind)
         return given
 
-    return group_of(group).submit(job, given[0].device)
+    return group_of(group).submit(job, given[0].device, given)
 
 
 def submit_reduce(group: dist.ProcessGroup, tensors: Sequence[torch.Tensor], op: Any, root: int) -> Handle:
@@ -143,7 +143,7 @@ def submit_reduce(group: dist.ProcessGroup, tensors: Sequence[torch.Tensor], op:
         _reduce(ranks, given, kind, root)
         return given
 
-    return group_of(group).submit(job, given[0].device)
+    return group_of(group).submit(job, given[0].device, given)
 
 
 def submit_reduce_scatter(group: dist.ProcessGroup, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]],
@@ -164,7 +164,7 @@ def submit_reduce_scatter(group: dist.ProcessGroup, outputs: Sequence[torch.Tens
             _reduce_scatter(ranks, output, [t.detach() for t in one], kind)
         return given
 
-    return group_of(group).submit(job, given[0].device)
+    return group_of(group).submit(job, given[0].device, [*given, *(t for one in inputs for t in one)])
 
 
 def pieces_of(input: torch.Tensor, output: torch.Tensor, size: int) -> list[torch.Tensor]:

@@ -4,7 +4,7 @@ import hashlib
 import queue
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -88,8 +88,9 @@ class Group:
     def __init__(self, group: dist.ProcessGroup) -> None:
         self._group = group
         self._ranks = Ranks(group)
-        self._on_cpu: Ranks | None = None
+        self._on_cpu: list[Ranks] = []  # one, once it is needed
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] | None = None
+        self._streams: dict[torch.device, Any] = {}
 
     def _start(self) -> None:
         """Connections of the CPU beside the user's, so that the thread's messages do not meet those of the user's own calls."""
@@ -97,23 +98,38 @@ class Group:
         backend = self._group._get_backend(torch.device("cpu"))
         if self._ranks.size > 1 and store is not None and backend.name() == "gloo":
             backend = dist.ProcessGroupGloo(PrefixStore("librepdl", store), self._ranks.rank, self._ranks.size, backend.options._timeout)
-        self._on_cpu = Ranks(backend)
+        self._on_cpu.append(Ranks(backend))
         jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        threading.Thread(target=_work, args=(jobs, torch.get_num_threads()), daemon=True, name="librepdl reductions").start()
-        weakref.finalize(self, jobs.put, None)
+        thread = threading.Thread(target=_work, args=(jobs, torch.get_num_threads()), daemon=True, name="librepdl reductions")
+        thread.start()
+        weakref.finalize(self, _stop, jobs, thread, self._on_cpu)  # at the end of the process, too
         self._jobs = jobs
 
-    def submit(self, job: Callable[[Ranks], list[torch.Tensor]], device: torch.device) -> "Handle":
-        """Begins job(ranks), which writes to tensors of the device and gives these."""
+    def submit(self, job: Callable[[Ranks], Any], device: torch.device, used: Sequence[torch.Tensor] = ()) -> "Handle":
+        """Begins job(ranks), which reads and writes tensors of the device. `used`: those of them that nothing else keeps until it is done."""
         if device.type == "cpu":
             if self._jobs is None:
                 self._start()
-            assert self._jobs is not None and self._on_cpu is not None
-            handle = Handle(job, self._on_cpu, [])
+            assert self._jobs is not None
+            handle = Handle(job, self._on_cpu[0], [])
             self._jobs.put(handle.begin)
-        else:
-            handle = Handle(job, self._ranks, [device])
-            handle.begin()
+            return handle
+        if device not in self._streams:
+            self._streams[device] = torch.Stream(device)
+        stream = self._streams[device]
+
+        def beside(ranks: Ranks) -> Any:
+            here = torch.cuda.current_stream(device)
+            stream.wait_stream(here)
+            with torch.cuda.stream(stream):
+                result = job(ranks)
+            for t in used:
+                t.record_stream(stream)
+            here.wait_stream(stream)
+            return result
+
+        handle = Handle(beside, self._ranks, [device])
+        handle.begin()
         return handle
 
 
@@ -124,13 +140,13 @@ _open: set["Handle"] = set()
 class Handle(dist.Work):
     """A reduction under way. wait() raises its error."""
 
-    def __init__(self, job: Callable[[Ranks], list[torch.Tensor]], ranks: Ranks, devices: list[Any]) -> None:
+    def __init__(self, job: Callable[[Ranks], Any], ranks: Ranks, devices: list[Any]) -> None:
         super().__init__()
         self._error: BaseException | None = None
         self._begun: torch.futures.Future[None] = torch.futures.Future(devices=devices)
 
         # A callback of a future of devices runs on streams of its own, behind what was launched before begin().
-        def run(_: Any) -> list[torch.Tensor]:
+        def run(_: Any) -> Any:
             try:
                 with torch.no_grad():
                     return job(ranks)
@@ -155,7 +171,7 @@ class Handle(dist.Work):
             raise
         return True
 
-    def get_future(self) -> "torch.futures.Future[list[torch.Tensor]]":
+    def get_future(self) -> "torch.futures.Future[Any]":
         _open.discard(self)
         return self._done
 
@@ -168,7 +184,8 @@ class Handle(dist.Work):
     def exception(self) -> BaseException | None:
         return self._error
 
-    def result(self) -> list[torch.Tensor]:
+    def result(self) -> Any:
+        """What the job gave; of a reduction its tensors."""
         self.wait()
         return self._done.value()
 
@@ -177,6 +194,15 @@ def _work(jobs: "queue.SimpleQueue[Callable[[], None] | None]", threads: int) ->
     with librepdl.context(threads=threads):
         while (job := jobs.get()) is not None:
             job()
+
+
+def _stop(jobs: "queue.SimpleQueue[Callable[[], None] | None]", thread: threading.Thread, on_cpu: list[Ranks]) -> None:
+    """Ends the thread, and those of the connections: Python's end would tear them out of C++, which aborts the process. A thread that waits for
+    ranks which do not answer is left to the group's timeout."""
+    jobs.put(None)
+    if thread is not threading.current_thread():
+        thread.join(timeout=5)
+    on_cpu.clear()
 
 
 _groups: "weakref.WeakKeyDictionary[dist.ProcessGroup, Group]" = weakref.WeakKeyDictionary()

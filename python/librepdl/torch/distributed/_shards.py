@@ -215,14 +215,7 @@ class Shards:
         """job(ranks), behind reductions that are under way."""
         if self._group is None:
             return job(Ranks(None))
-        results: list[Any] = []
-
-        def kept(ranks: Ranks) -> list[torch.Tensor]:
-            results.append(job(ranks))
-            return []
-
-        self._group.submit(kept, self._device).wait()
-        return results[0]
+        return self._group.submit(job, self._device).result()
 
     def _agree(self, counted: list[int], sizes: list[int], by_samples: bool) -> None:
         """What each shard counts, and whether all ranks are at the same step."""

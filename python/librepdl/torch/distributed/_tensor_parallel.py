@@ -3,8 +3,9 @@
 What a sum over all ranks' parts of k is made of, RN(sum over r of A_r B_r + bias), is first computed in binary64, a product on each rank by
 PyTorch's own kernels and in whatever order they add; products of narrower numbers are exact there. With k terms the error is at most
 k u / (1 - k u) sum |a b|, u = 2^-53 (N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 3.1), and sum |a b| at most the
-product of the row's and the column's norms. Where every number within that bound of the ranks' sum rounds alike, that is the result. The
-other elements' rows and columns are gathered, and librepdl rounds their exact sums.
+product of the row's and the column's norms. Where every number within that bound of the ranks' sum rounds alike, that is the result. For the
+other elements each rank gives its product as two binary64 numbers, by librepdl's products; where these do not decide, the elements' rows
+and columns are gathered.
 """
 
 from typing import Any, cast
@@ -28,14 +29,7 @@ _AT_ONCE = 4096
 
 def _run(group: dist.ProcessGroup, job: Any, device: torch.device) -> Any:
     """What job(ranks) gives."""
-    found: list[Any] = []
-
-    def kept(ranks: Ranks) -> list[torch.Tensor]:
-        found.append(job(ranks))
-        return []
-
-    group_of(group).submit(kept, device).wait()
-    return found[0]
+    return group_of(group).submit(job, device).result()
 
 
 # ---- sums of products over ranks ----
@@ -79,11 +73,38 @@ def _sum_of_products(ranks: Ranks, a: torch.Tensor, b: torch.Tensor, bias: torch
     everywhere = torch.cat(ranks.gather_uneven(undecided))
     for places in torch.split(everywhere, _AT_ONCE) if len(everywhere) else ():
         i, j = places // n, places % n
-        count = len(places)
-        parts = [torch.cat([t.view(count, -1) for t in ranks.gather_uneven(x.reshape(-1))], 1) for x in (a[i], b[:, j].T)]
-        added = None if bias is None else bias[j].view(count, 1, 1)
-        flat[places] = librepdl.matmul(parts[0].view(count, 1, -1), parts[1].view(count, -1, 1), added).view(count)
+        flat[places] = _decided(ranks, a[i], b[:, j].T, None if bias is None else bias[j])
     return flat.view(m, n)
+
+
+def _decided(ranks: Ranks, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """RN(sum over the ranks of the rows' products a . b, + bias): a, b (count, k), bias (count). First by each rank's product as two
+    binary64 numbers; where these do not decide, all of a and b is gathered."""
+    count = len(a)
+    left, right = a.reshape(count, 1, -1), b.reshape(count, -1, 1)
+    high = librepdl.matmul(left, right, dtype=torch.float64)
+    low = librepdl.matmul(left, right, -high, dtype=torch.float64)
+    terms = ranks.gather(torch.cat([high.view(-1), torch.where(high.isfinite(), low, 0.0).view(-1)])).view(2 * ranks.size, count)
+    bound = librepdl.mul(librepdl.sum(terms[1::2].abs(), 0), 2.0**-52)  # the lower ones' rounding
+    if a.dtype == torch.float64:
+        bound = librepdl.add(bound, 2.0**-1060)  # where they are subnormal numbers
+    if bias is not None:
+        terms = torch.cat([terms, librepdl.convert(bias, torch.float64)[None]])
+    below: torch.Tensor = librepdl.sum(torch.cat([terms, -bound[None]]), 0, dtype=a.dtype)
+    above = librepdl.sum(torch.cat([terms, bound[None]]), 0, dtype=a.dtype)
+    # Of finite float64 numbers a product can be infinite, and others cancel it.
+    wrong = (_bits(below) != _bits(above)) | (~below.isfinite() if a.dtype == torch.float64 else torch.zeros_like(below, dtype=torch.bool))
+    places = wrong.nonzero().flatten()
+    if len(places):
+        rest = len(places)
+        parts = [torch.cat([t.view(rest, -1) for t in ranks.gather_uneven(x[places].reshape(-1))], 1) for x in (a, b)]
+        added = None if bias is None else bias[places].view(rest, 1, 1)
+        below[places] = librepdl.matmul(parts[0].view(rest, 1, -1), parts[1].view(rest, -1, 1), added).view(rest)
+    return below
+
+
+def _bits(x: torch.Tensor) -> torch.Tensor:
+    return x.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()])
 
 
 def _rounded(rows: torch.Tensor, k: int, of_rows: torch.Tensor, of_columns: torch.Tensor, bias: torch.Tensor | None, first: int,
@@ -103,8 +124,7 @@ def _rounded(rows: torch.Tensor, k: int, of_rows: torch.Tensor, of_columns: torc
     # 8 covers the roundings of the total, the norms and the ends of the interval.
     bound = librepdl.mul(magnitudes, (k + size + 8) * 2.0**-53 * 1.001)
     low, high = librepdl.convert(librepdl.sub(total, bound), dtype), librepdl.convert(librepdl.add(total, bound), dtype)
-    bits = torch.int32 if dtype == torch.float32 else torch.int16
-    decided = (low.view(bits) == high.view(bits)) | ~total.isfinite()
+    decided = (_bits(low) == _bits(high)) | ~total.isfinite()
     return torch.where(total.isfinite(), low, librepdl.convert(total, dtype)), ~decided
 
 
@@ -164,9 +184,8 @@ class _Select(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, here: torch.Tensor, group: dist.ProcessGroup) -> torch.Tensor:
         ctx.save_for_backward(here)
-        kind = {2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
-        bits = torch.where(here[..., None], x.view(kind), 0).view(-1)
-        found: torch.Tensor = _run(group, lambda ranks: reduce_everywhere(ranks, [bits], lambda rows: rows.sum(0, dtype=kind)), x.device)
+        bits = torch.where(here[..., None], _bits(x), 0).view(-1)
+        found: torch.Tensor = _run(group, lambda ranks: reduce_everywhere(ranks, [bits], lambda rows: rows.sum(0, dtype=bits.dtype)), x.device)
         return found.view(x.dtype).view(x.shape)
 
     @staticmethod
