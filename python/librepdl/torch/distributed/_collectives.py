@@ -28,6 +28,9 @@ def takes(dtype: torch.dtype, op: Any) -> bool:
 
 def _reduced(rows: torch.Tensor, op: Any) -> torch.Tensor:
     """Over the ranks, the first axis."""
+    if len(rows) == 2 and op in (RedOp.SUM, RedOp.AVG):  # the same number, in a fifth of the time
+        factor = 1.0 if op == RedOp.SUM else 0.5
+        return librepdl.sum_of_products(rows[0], factor, rows[1], factor)
     return _OVER_RANKS[op](rows, 0)
 
 

@@ -8,6 +8,7 @@ other elements each rank gives its product as two binary64 numbers, by librepdl'
 and columns are gathered.
 """
 
+import math
 from typing import Any, cast
 
 import torch
@@ -81,7 +82,7 @@ def _decided(ranks: Ranks, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor 
     """RN(sum over the ranks of the rows' products a . b, + bias): a, b (count, k), bias (count). First by each rank's product as two
     binary64 numbers; where these do not decide, all of a and b is gathered."""
     count = len(a)
-    left, right = a.reshape(count, 1, -1), b.reshape(count, -1, 1)
+    left, right = a[:, None, :], b[:, :, None]
     high = librepdl.matmul(left, right, dtype=torch.float64)
     low = librepdl.matmul(left, right, -high, dtype=torch.float64)
     terms = ranks.gather(torch.cat([high.view(-1), torch.where(high.isfinite(), low, 0.0).view(-1)])).view(2 * ranks.size, count)
@@ -97,7 +98,7 @@ def _decided(ranks: Ranks, a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor 
     places = wrong.nonzero().flatten()
     if len(places):
         rest = len(places)
-        parts = [torch.cat([t.view(rest, -1) for t in ranks.gather_uneven(x[places].reshape(-1))], 1) for x in (a, b)]
+        parts = [torch.cat([t.view(rest, len(t) // rest) for t in ranks.gather_uneven(x[places].reshape(-1))], 1) for x in (a, b)]
         added = None if bias is None else bias[places].view(rest, 1, 1)
         below[places] = librepdl.matmul(parts[0].view(rest, 1, -1), parts[1].view(rest, -1, 1), added).view(rest)
     return below
@@ -129,7 +130,7 @@ def _rounded(rows: torch.Tensor, k: int, of_rows: torch.Tensor, of_columns: torc
 
 
 def _as_matrix(x: torch.Tensor) -> torch.Tensor:
-    return x.detach().reshape(-1, x.shape[-1])
+    return x.detach().reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 def _gradients(ctx: Any, g: torch.Tensor, x: torch.Tensor) -> tuple[Any, Any]:
