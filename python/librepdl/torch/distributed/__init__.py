@@ -8,7 +8,9 @@
     librepdl.torch.distributed.all_reduce(x)     # each element the exact sum over the ranks, rounded once
 """
 
+import importlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -20,12 +22,25 @@ from torch.distributed import ReduceOp, all_gather, broadcast
 
 from librepdl.torch.distributed import _collectives
 from librepdl.torch.distributed._groups import Handle
-from librepdl.torch.distributed._sampler import ShardSampler
-from librepdl.torch.distributed._shards import Shards, shards
-from librepdl.torch.distributed._tensor_parallel import ColumnParallel, RowParallel, cross_entropy
+
+if TYPE_CHECKING:
+    from librepdl.torch.distributed._sampler import ShardSampler
+    from librepdl.torch.distributed._shards import Shards, shards
+    from librepdl.torch.distributed._tensor_parallel import ColumnParallel, RowParallel, cross_entropy
 
 __all__ = ["ColumnParallel", "RowParallel", "ShardSampler", "Shards", "all_gather", "all_reduce", "broadcast", "cross_entropy", "reduce",
            "reduce_scatter", "reduce_scatter_tensor", "shards"]
+
+#: What needs PyTorch's DTensor, which takes a second to import.
+_LATER = {"ShardSampler": "_sampler", "Shards": "_shards", "shards": "_shards", "ColumnParallel": "_tensor_parallel",
+          "RowParallel": "_tensor_parallel", "cross_entropy": "_tensor_parallel"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+
 
 _Op = ReduceOp | ReduceOp.RedOpType
 

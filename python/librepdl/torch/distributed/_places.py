@@ -4,11 +4,10 @@ import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 import torch.distributed as dist
-from torch.distributed.tensor import DTensor, Replicate
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad
 
@@ -138,8 +137,9 @@ def _parallel(patches: "Patches") -> None:
 # ---- norms of gradients in parts ----
 
 
-def _norms(patches: "Patches") -> None:
-    """clip_grad_norm_ of DTensors: each gradient's norm is that of all of it, rounded once, as on one process."""
+def _norms(patches: "Patches", tensor: Any) -> None:
+    """clip_grad_norm_ of DTensors: each gradient's norm is that of all of it, rounded once, as on one process. tensor: torch.distributed.tensor"""
+    DTensor = tensor.DTensor
     before: Callable[..., torch.Tensor] = clip_grad._get_total_norm
 
     def total_norm(tensors: Any, norm_type: float = 2.0, *more: Any, **options: Any) -> torch.Tensor:
@@ -153,7 +153,7 @@ def _norms(patches: "Patches") -> None:
         if len(parts) < len(given):
             return found
         mesh = parts[0].device_mesh
-        return DTensor.from_local(found, mesh, [Replicate()] * mesh.ndim, run_check=False)
+        return cast(torch.Tensor, DTensor.from_local(found, mesh, [tensor.Replicate()] * mesh.ndim, run_check=False))
 
     clip: Callable[..., None] = clip_grad._clip_grads_with_norm_
 
@@ -172,7 +172,7 @@ def _norms(patches: "Patches") -> None:
 def place(patches: "Patches") -> None:
     """Puts the kernels at the dispatcher's keys, over the refusals that stand there, until patches.leave()."""
     _parallel(patches)
-    _norms(patches)
+    patches.after_import("torch.distributed.tensor", lambda module: _norms(patches, module))
     for key in ("CPU", "CUDA"):
         library = torch._C._dispatch_library("IMPL", "c10d", key, "librepdl", 0)  # as those of src/register.cpp: status() knows them by it
         patches.finally_(library.reset)
