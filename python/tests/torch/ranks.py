@@ -25,7 +25,7 @@ def _rank(pipe, rank, size, store, timeout, function, arguments):
         raise SystemExit(1) from None
 
 
-def run(size, function, *arguments, timeout=30, order=None):
+def run(size, function, *arguments, timeout=120, order=None):
     """function(*arguments) in `size` ranks, started in an order: what each returned; RuntimeError with their tracebacks if any of them
     raised. The function is one of a module."""
     results = attempt(size, function, *arguments, timeout=timeout, order=order)
@@ -35,7 +35,7 @@ def run(size, function, *arguments, timeout=30, order=None):
     return [value for _, value in results]
 
 
-def attempt(size, function, *arguments, timeout=30, order=None):
+def attempt(size, function, *arguments, timeout=120, order=None):
     """(True, what it returned) or (False, its traceback) of each rank."""
     with tempfile.TemporaryDirectory() as folder:
         pipes, theirs, processes = [], [], []

@@ -685,6 +685,36 @@ def test_a_model_in_parts_has_the_fingerprint_of_the_whole():
     assert len(found) == 1
 
 
+def both_ways(in_parts):
+    """Steps of 4 shards on half of the ranks each, whose layers are in parts on two; or on one process."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import parallelize_module
+
+    librepdl.torch.enable()
+    torch.manual_seed(2)
+    whole_model, model = SmallGpt(), SmallGpt(2 if in_parts else 1)
+    model.load_state_dict(whole_model.state_dict())
+    tokens = torch.randint(21, (8, 9), generator=torch.Generator().manual_seed(1))
+    group, part = None, slice(None)
+    if in_parts:
+        mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "layers"))
+        parallelize_module(model, mesh["layers"], plan(True))
+        group, here = mesh["data"].get_group(), mesh["data"].get_local_rank()
+        part = slice(4 * here, 4 * here + 4)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    for _ in range(2):
+        optimizer.zero_grad()
+        for shard in shards(tokens[part], 4, model=model, group=group):
+            F.cross_entropy(model(shard[:, :-1]).flatten(0, 1), shard[:, 1:].flatten()).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optimizer.step()
+    return librepdl.torch.fingerprint({n: whole(p.detach()) for n, p in model.named_parameters()})
+
+
+def test_shards_of_models_in_parts():
+    assert len({*ranks.run(1, both_ways, False), *ranks.run(4, both_ways, True)}) == 1
+
+
 def hard_products():
     """Sums over ranks that cancel, tie, or are infinite: RowParallel forward and ColumnParallel backward, in every format."""
     from torch.distributed.device_mesh import init_device_mesh
