@@ -54,9 +54,11 @@ def _describe(tensors: Sequence[torch.Tensor]) -> str:
     return ", ".join(f"{t.dtype} {list(t.shape)}".removeprefix("torch.") for t in tensors)
 
 
-def reduce_everywhere(ranks: Ranks, rows: Sequence[torch.Tensor], over_rows: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+def reduce_everywhere(ranks: Ranks, rows: Sequence[torch.Tensor], over_rows: Callable[[torch.Tensor], torch.Tensor],
+                      into: torch.Tensor | None = None) -> torch.Tensor:
     """Vectors of every rank, as many and as long on each, reduced by over_rows(all of them, rank after rank, as rows): an all-to-all of
-    pieces, each of which one rank reduces, and an all-gather of the results."""
+    pieces, each of which one rank reduces, and an all-gather of the results. `into`: a vector, perhaps one of the rows, that may become the
+    result; another one is returned where it does not."""
     n, size = rows[0].numel(), ranks.size
 
     def stacked(of_ranks: list[torch.Tensor], length: int) -> torch.Tensor:
@@ -67,6 +69,8 @@ def reduce_everywhere(ranks: Ranks, rows: Sequence[torch.Tensor], over_rows: Cal
     piece, sizes = share(n, size)
     mine = sizes[ranks.rank]
     part = over_rows(stacked([ranks.exchange(row, sizes, [mine] * size) for row in rows], mine))
+    if piece * size == n:
+        return ranks.gather(part, into)
     if mine < piece:
         part = torch.cat([part, part.new_zeros(piece - mine)])
     return ranks.gather(part)[:n]
@@ -79,7 +83,9 @@ def _all_reduce(ranks: Ranks, tensors: Sequence[torch.Tensor], op: Any) -> None:
     ranks.agree(f"all_reduce {_NAMES[op]} of {_describe(tensors)}", tensors[0].device)
     flat = _flat(tensors)
     if flat.numel():
-        _write(reduce_everywhere(ranks, [flat], lambda rows: _reduced(rows, op)), tensors)
+        found = reduce_everywhere(ranks, [flat], lambda rows: _reduced(rows, op), flat)
+        if found is not flat or flat.data_ptr() != tensors[0].data_ptr():
+            _write(found, tensors)
 
 
 def _reduce(ranks: Ranks, tensors: Sequence[torch.Tensor], op: Any, root: int) -> None:

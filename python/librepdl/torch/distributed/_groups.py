@@ -63,12 +63,14 @@ class Ranks:
         self._group.alltoall_base(_bytes(taken), _bytes(pieces), [n * size for n in take], [n * size for n in give]).wait()
         return taken
 
-    def gather(self, piece: torch.Tensor) -> torch.Tensor:
-        """The ranks' vectors, all of one size, one behind the other."""
-        if self.size == 1:
+    def gather(self, piece: torch.Tensor, into: torch.Tensor | None = None) -> torch.Tensor:
+        """The ranks' vectors, all of one size, one behind the other; `into`: a contiguous vector for them."""
+        if self.size == 1 and into is None:
             return piece
-        whole = piece.new_empty(self.size * piece.numel())
-        if whole.numel():
+        whole = piece.new_empty(self.size * piece.numel()) if into is None else into
+        if self.size == 1:
+            whole.copy_(piece)
+        elif whole.numel():
             self._group._allgather_base(_bytes(whole), _bytes(piece)).wait()
         return whole
 
