@@ -62,10 +62,6 @@ WAYS = {
     "aten::max_pool3d": "volume.unfold(2, k, k).unfold(3, k, k).unfold(4, k, k).amax((-3, -2, -1)); k the size and the stride",
     "aten::max_pool3d_with_indices": "volume.unfold(2, k, k).unfold(3, k, k).unfold(4, k, k).amax((-3, -2, -1)); k the size and the stride",
     "aten::adaptive_avg_pool3d": "volume.mean((-3, -2, -1), keepdim=True); for an output of 1",
-    "c10d::allreduce_": "dist.all_gather, then torch.stack(list).sum(0): each sum rounded once, the same in every process",
-    "c10d::reduce_": "dist.gather, then torch.stack(list).sum(0)",
-    "c10d::reduce_scatter_": "dist.all_to_all, then torch.stack(list).sum(0)",
-    "c10d::_reduce_scatter_base_": "dist.all_to_all_single, then a sum over the processes",
 }
 _TYPES = {"float32": "F32", "float64": "F64", "float16": "F16", "bfloat16": "BF16"}
 

@@ -176,8 +176,8 @@ def _one_form(name: str, module: types.ModuleType, single: Callable[..., Any],
 
     @functools.wraps(single)
     def step(params: list[torch.Tensor], *lists: Any, **options: Any) -> Any:
-        # What lists refuse or have another formula for: gradients of the step, rates that are tensors, steps on a device.
-        apart = (options.get("differentiable") or options.get("nesterov")
+        # What lists refuse or have another formula for: gradients of the step, rates that are tensors, steps on a device; tensors beside DTensors.
+        apart = (options.get("differentiable") or options.get("nesterov") or len({hasattr(p, "placements") for p in params}) > 1
                  or any(isinstance(value, torch.Tensor) for value in options.values()))
         form = single if apart or multi is None else multi
         if options.get("differentiable") and name in _CHANGED_BY_DIFFERENTIABLE:

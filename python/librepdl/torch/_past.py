@@ -171,6 +171,9 @@ def _process_groups(patches: "Patches") -> None:
     """A group's methods go through the dispatcher; those of its backend do not."""
     if not torch.distributed.is_available():
         return
+    from librepdl.torch.distributed import _places
+
+    _places.place(patches)
     backend = torch._C._distributed_c10d.Backend
     for name in ("allreduce", "allreduce_coalesced", "reduce", "reduce_scatter", "_reduce_scatter_base"):
         if hasattr(backend, name):

@@ -790,7 +790,8 @@ class door {
     if (spec != nullptr) at(DispatchKey::CPU, on_cpu);
   }
 
-  // Of other libraries: what moves data between processes and computes nothing.
+  // Of other libraries: what moves data between processes and computes nothing, or calls the reductions of c10d, at which librepdl.torch's
+  // own stand (distributed/_places.py).
   static bool passes_elsewhere(const std::string& name) {
     static const std::set<std::string> moves = {"c10d::broadcast_",
                                                 "c10d::allgather_",
@@ -812,7 +813,23 @@ class door {
                                                 "_c10d_functional::all_gather_into_tensor",
                                                 "_c10d_functional::all_gather_into_tensor_out",
                                                 "_c10d_functional::all_gather_into_tensor_coalesced",
-                                                "_c10d_functional::all_to_all_single"};
+                                                "_c10d_functional::all_to_all_single",
+                                                "_c10d_functional::all_reduce",
+                                                "_c10d_functional::all_reduce_",
+                                                "_c10d_functional::all_reduce_coalesced",
+                                                "_c10d_functional::all_reduce_coalesced_",
+                                                "_c10d_functional::reduce_scatter_tensor",
+                                                "_c10d_functional::reduce_scatter_tensor_coalesced",
+                                                "_c10d_functional::reduce_scatter_tensor_out",
+                                                "_c10d_functional::_wrap_tensor_autograd",
+                                                "_c10d_functional_autograd::all_gather_into_tensor",
+                                                "_c10d_functional_autograd::all_to_all_single",
+                                                "_c10d_functional_autograd::reduce_scatter_tensor",
+                                                "_dtensor::shard_dim_alltoall",
+                                                "fsdp::all_gather_copy_in",
+                                                "fsdp::copy_",
+                                                "fsdp::split_with_sizes_copy",
+                                                "fsdp::chunk_cat"};
     return moves.count(name) != 0;
   }
 
