@@ -89,7 +89,7 @@ def collectives(seed):
     size, rank = dist.get_world_size(), dist.get_rank()
     ours = librepdl.torch.distributed
     found = {}
-    for dtype, count in ((torch.float32, 3000), (torch.float16, 1000), (torch.bfloat16, 1000), (torch.float64, 1000), (torch.float32, 1)):
+    for dtype, count in ((torch.float32, 20000), (torch.float16, 7000), (torch.bfloat16, 7000), (torch.float64, 7000), (torch.float32, 1)):
         rows = adversarial(size, count, dtype, seed)
         mine = rows[rank]
         for op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):

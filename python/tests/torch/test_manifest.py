@@ -177,7 +177,6 @@ def test_the_same_twice_and_another_id_for_each_perturbation(folder):
         with pytest.MonkeyPatch.context() as patch:
             return dataclasses.replace(World(folder), **changes).record(patch)
 
-    librepdl.torch.status()  # what was refused in other tests is not noted any more
     plain = made()
     assert made() == plain
     ids = {plain["id"]}

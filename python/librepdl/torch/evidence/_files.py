@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any, sort_keys: bool = False) -> None:
     """Whoever reads the file finds the former text or the new one. Raises OSError where it cannot be written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        new.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        new.write_text(json.dumps(value, indent=1, sort_keys=sort_keys, allow_nan=False) + "\n", encoding="utf-8")
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)

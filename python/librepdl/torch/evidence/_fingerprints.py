@@ -179,6 +179,7 @@ class Fingerprints:
                 **({"tensors": hashes(state)} if self.tensors else {})}
 
     def _write(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         write_json(self.path, {"format": FORMAT, "made with": _made_with(), "entries": self.entries,
                                **({} if self.best is None else {"best": self.best}), **({} if self._final is None else {"final": self._final})})
 

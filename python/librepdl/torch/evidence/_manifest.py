@@ -19,6 +19,7 @@ import torch
 import librepdl
 from librepdl.torch import _door, _parts, fingerprint, is_enabled, status
 from librepdl.torch.evidence import _surroundings
+from librepdl.torch.evidence._files import write_json
 
 FORMAT = "librepdl run 1"
 #: What two records of one run have in common, in the order in which a difference in one makes differences in the next.
@@ -169,6 +170,8 @@ class Manifest:
         self._steps: list[dict[str, Any]] = []
         self._modes: set[str] = set()
         self._others: set[str] = set()
+        if _door._door is not None:
+            status()  # what was noted before is not this run's
 
     # ---- along the way ----
 
@@ -266,12 +269,7 @@ def digests(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def write(record: Mapping[str, Any], path: Path) -> None:
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        new.write_text(json.dumps(record, sort_keys=True, indent=1, allow_nan=False) + "\n")
-        os.replace(new, path)
-    finally:
-        new.unlink(missing_ok=True)
+    write_json(path, record, sort_keys=True)
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -84,6 +84,7 @@ class Reproducible:
         states = read_json(path, FORMAT, "pytest --update-fingerprints")["states"] if path.exists() else {}
         now: dict[str, Any] = {"fingerprint": fingerprint(state), "tensors": hashes(state)}
         if self._update:
+            path.parent.mkdir(parents=True, exist_ok=True)
             write_json(path, {"format": FORMAT, "states": dict(sorted((states | {key: now}).items()))})
         elif key not in states:
             raise DifferentBits(f"{path}: expected a fingerprint of {key}, found none; pytest --update-fingerprints writes it, to be committed")

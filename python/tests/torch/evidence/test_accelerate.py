@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+import trainers  # noqa: F401, before what imports torchvision
 import librepdl.torch
 from librepdl.torch.evidence import DifferentBits
 

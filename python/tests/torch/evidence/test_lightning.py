@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import trainers  # noqa: F401, before what imports torchvision
 import librepdl.torch
 from librepdl.torch.evidence import DifferentBits, compare_fingerprints
 

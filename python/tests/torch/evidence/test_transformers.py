@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+import trainers  # noqa: F401, before what imports torchvision
 import librepdl.torch
 from librepdl.torch.evidence import DifferentBits, compare_fingerprints
 
