@@ -121,7 +121,7 @@ struct neighbours {
   }
   REPDL_HD static neighbours of(T a, T b) {
     const storage_of<T> x = to_bits(a), y = to_bits(b);
-    const bool near = !is_nan(a) && !is_nan(b) && place_of(y) - place_of(x) == 1;
+    const bool near = !is_nan(a) && !is_nan(b) && place_of(x) + 1 == place_of(y);
     return {a, b, near};
   }
   REPDL_HD bool is_zero() const { return number_of(low) == 0 && number_of(high) == 0; }
