@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import librepdl
+from cuda_norms import captured
 
 SHAPES = [(8, 12, 1024, 1024, 64), (4, 16, 4096, 4096, 64), (2, 16, 4096, 4096, 128), (8, 16, 512, 512, 64), (64, 12, 128, 128, 64),
           (16, 16, 1, 32768, 128), (16, 16, 1, 32768, 64), (1, 8, 8, 32768, 64)]
@@ -34,24 +35,8 @@ def timed(call, on_gpu):
             return 1e3 * (time.perf_counter() - begin)
 
         return measure
-    for _ in range(2):
-        call()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
-        for _ in range(CALLS):
-            call()
-    graph.replay()
-
-    def measure_graph() -> float:
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        torch.cuda.synchronize()
-        return begin.elapsed_time(end) / CALLS
-
-    return measure_graph
+    measure_graph = captured(call, CALLS)
+    return lambda: measure_graph() / 1e3
 
 
 def peer_of(q, peer):

@@ -222,4 +222,5 @@ def main() -> None:
             print(f"| {name} | {new:.2f} | | |")
 
 
-main()
+if __name__ == "__main__":
+    main()
