@@ -73,6 +73,7 @@ indexing_by_design = {
     "decide_exactly": ((0,), "reads the words of a coefficient in a loop: a single array"),
     "repdl::num::cuda::round_formula": ((0,), "reads the limbs of its balls in loops: single arrays"),
     "repdl::num::cuda::ball_of_sum": ((0,), "copies the words of a sum in a loop: a single array"),
+    "repdl::num::cuda::limbs_of_sum": ((0,), "copies the words of a sum in a loop: a single array"),
     "repdl::num::cuda::subtract_square": ((1,), "copies the words of a sum in a loop: a single array"),
 }
 

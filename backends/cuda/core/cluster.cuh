@@ -10,7 +10,7 @@ __device__ inline void meet_cluster() {
 }
 // The same object, in shared memory, of another block of the cluster.
 template <class T>
-__device__ const T& of_block(const T& mine, int block) {
+__device__ const T& of_block(const T& mine, [[maybe_unused]] int block) {
 #if __CUDA_ARCH__ >= 900
   const T* there;
   asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(&mine), "r"(block));
