@@ -159,7 +159,8 @@ def processes(size, command, deadline, heard=lambda: None):
                 if any(p.poll() for p in running):
                     time.sleep(1)  # others may have an error to tell, too
                     break
-                why = "ended: out of time" if time.monotonic() > deadline else f"ended: no result in {SILENCE} s" if time.monotonic() > last + SILENCE else ""
+                if time.monotonic() > min(deadline, last + SILENCE):
+                    why = "ended: out of time" if time.monotonic() > deadline else f"ended: no result in {SILENCE} s"
             statuses = [p.poll() for p in running]
         finally:
             for p in running:
@@ -217,8 +218,8 @@ def resumed(o, sizes, deadline):
             parallel = ("fsdp", "ddp")[i % 2]
             more = ["--device", o.device, "--parallel", parallel, "--checkpoint", Path(folder) / "checkpoint"]
             last = i + 1 == len(sizes)
-            ways.append((size, more if last else [*more, "--die-at", stop], f"{parallel} on {size}, " + ("to the end" if last else f"killed in step {stop}"),
-                         None if last else 9))
+            text = f"{parallel} on {size}, " + ("to the end" if last else f"killed in step {stop}")
+            ways.append((size, more if last else [*more, "--die-at", stop], text, None if last else 9))
         for size, more, text, expected in ways:
             if time.monotonic() > deadline:
                 statuses, why, written = [], "not begun: out of time", [""]
@@ -277,7 +278,9 @@ def measured(found):
 def record(o):
     deadline = BEGIN + 60 * o.minutes
     cuda = o.device == "cuda"
-    where = f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}, NCCL {'.'.join(map(str, torch.cuda.nccl.version()))}" if cuda else "CPU, gloo"
+    where = "CPU, gloo"
+    if cuda:
+        where = f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}, NCCL {'.'.join(map(str, torch.cuda.nccl.version()))}"
     text = [f"# One training on {', '.join(map(str, o.sizes))} processes: {where}, {date.today()}", "",
             f"{platform.machine()}, {os.cpu_count()} threads, PyTorch {torch.__version__}, librepdl {librepdl.__version__}; NVLink multicast off "
             "(`NCCL_NVLS_ENABLE=0`).", "", f"    python3 bench/distributed_record.py {' '.join(sys.argv[1:])}", ""]
@@ -297,8 +300,8 @@ def record(o):
         ways = [(name, kind) for name in names for kind in kinds(name, size)]
         trained |= zip([(*way, size) for way in ways], run(o, size, o.device, [["train", *way] for way in ways], deadline))
     lines, equal = fingerprints(expected, trained)
-    text += [f"**Fingerprints** of weights, optimiser and loss after {o.steps} steps of {2 * SHARDS} samples in {SHARDS} shards; tp: layers in parts on so many "
-             "processes, the others take shards.", "", *lines]
+    text += [f"**Fingerprints** of weights, optimiser and loss after {o.steps} steps of {2 * SHARDS} samples in {SHARDS} shards; tp: layers in parts "
+             "on so many processes, the others take shards.", "", *lines]
     keep()
     lines, well = resumed(o, o.sizes[::-1], deadline)
     text += ["**Killed, and gone on with another number of processes** (`examples/pytorch/ddp.py`):", "", *lines, "",
@@ -308,9 +311,9 @@ def record(o):
         whats = measures + (["all_reduce"] if size > 1 else [])
         timed |= zip([(what, size) for what in whats], run(o, size, o.device, [["measure", what] for what in whats], deadline))
     lines = measured(timed)
-    text += [f"**Times** in milliseconds, medians of {o.rounds}, by turns, on the slowest process: PyTorch's kernels and reductions; librepdl's kernels with the "
-             "backend's reductions, and with its own; their ratio; the speed against that on the least number of processes, each with as many "
-             "samples (1: no time is lost to the others).", "", *lines]
+    text += [f"**Times** in milliseconds, medians of {o.rounds}, by turns, on the slowest process: PyTorch's kernels and reductions; librepdl's "
+             "kernels with the backend's reductions, and with its own; their ratio; the speed against that on the least number of processes, each "
+             "with as many samples (1: no time is lost to the others).", "", *lines]
     keep()
     print("\n".join(text))
     return equal and well and all("error" not in one for one in timed.values())
@@ -336,7 +339,8 @@ def main():
     there = torch.cuda.device_count() if o.device == "cuda" else max(2, os.cpu_count() or 1)
     o.sizes = sorted(set(o.sizes or [size for size in (1, 2, 4, 8) if size <= there]))
     if not o.sizes or not {*o.sizes} <= {1, 2, 4, 8} or (o.device == "cuda" and o.sizes[-1] > there):
-        p.error("--sizes: expected some of 1, 2, 4, 8" + (f", at most the {there} GPUs that are there" if o.device == "cuda" else "") + f", got {o.sizes}")
+        least = f", at most the {there} GPUs that are there" if o.device == "cuda" else ""
+        p.error(f"--sizes: expected some of 1, 2, 4, 8{least}, got {o.sizes}")
     sys.exit(0 if record(o) else 1)
 
 

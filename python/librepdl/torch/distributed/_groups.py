@@ -13,6 +13,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 
 import librepdl
 
+_Stream: Any = torch.cuda.Stream
 #: Bytes of a call's description that ranks compare.
 _DESCRIPTION = 256
 
@@ -122,7 +123,7 @@ class Group:
             raise NotImplementedError("librepdl.torch.distributed: expected no reduction while a CUDA graph is captured, since ranks compare their "
                                       "calls on the host, got one")
         if device not in self._streams:
-            self._streams[device] = torch.cuda.Stream(device)
+            self._streams[device] = _Stream(device)
         stream = self._streams[device]
         stream.wait_stream(torch.cuda.current_stream(device))  # here: a future's callback has another current stream
         for t in used:

@@ -123,8 +123,8 @@ class _Statistics:
     def __init__(self, model: nn.Module) -> None:
         for name, m in model.named_modules():
             if isinstance(m, nn.SyncBatchNorm) and m.training:
-                raise NotImplementedError(f"shards: model: {name or 'it'}: expected BatchNorm, whose statistics are those of a shard, got SyncBatchNorm, "
-                                          "whose statistics would be those of the shards that run at one time")
+                raise NotImplementedError(f"shards: model: {name or 'it'}: expected BatchNorm, whose statistics are those of a shard, got "
+                                          "SyncBatchNorm, whose statistics would be those of the shards that run at one time")
         self._modules: list[Any] = [m for m in model.modules() if isinstance(m, _NormBase) and m.training and m.running_mean is not None]
         self._before = [(m.momentum, m.running_mean.clone(), m.running_var.clone(), m.num_batches_tracked.clone()) for m in self._modules]
         self._found: list[list[list[torch.Tensor]]] = []  # by shard, module, call: mean, variance
