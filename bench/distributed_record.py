@@ -54,7 +54,7 @@ def images(o):
 
 
 def texts(model):
-    pieces = torch.tensor(list((times.ROOT / "LICENSE").read_bytes())).unfold(0, 65, 64).contiguous()
+    pieces = torch.tensor(list((times.ROOT / "LICENSE").read_bytes())).unfold(0, 65, 8).contiguous()
     return model, partial(torch.optim.AdamW, lr=1e-3), (pieces,), times.loss_of_tokens
 
 
@@ -100,7 +100,7 @@ def train(o, name, kind):
     else:
         model = model.to(o.device).train() if kind == "plain" else ddp.spread(o, model)
     optimizer = optimizer_of(model.parameters())
-    for chosen, _ in zip(ShardSampler(len(data[0]), 2 * SHARDS, SHARDS, seed=1, group=group), range(o.steps)):
+    for _, chosen in zip(range(o.steps), ddp.indices(ShardSampler(len(data[0]), 2 * SHARDS, SHARDS, seed=1, group=group))):
         optimizer.zero_grad()
         loss = ddp.gradients(o, model, tuple(t[chosen].to(o.device) for t in data), loss_of, SHARDS, group)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

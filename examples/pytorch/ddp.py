@@ -31,7 +31,7 @@ def gpt2(options):
     from gpt2 import TEXT, small_gpt2
 
     text = torch.tensor(list(TEXT.read_bytes()))
-    pieces = text[: len(text) // 64 * 64].view(-1, 64)
+    pieces = text.unfold(0, 64, 8).contiguous()
     optimizer = partial(torch.optim.AdamW, lr=options.lr, weight_decay=0.1)
     return small_gpt2(), optimizer, (pieces,), lambda model, tokens: model(input_ids=tokens, labels=tokens).loss
 
@@ -46,6 +46,15 @@ def spread(options, model):
         if isinstance(layer, (nn.Conv2d, nn.Linear)):
             fully_shard(layer, mesh=mesh)
     return fully_shard(model, mesh=mesh)
+
+
+def indices(sampler, first=0):
+    """Of this process's samples in each step from the first on, epoch after epoch."""
+    epoch, within = divmod(first, len(sampler))
+    while True:
+        sampler.set_epoch(epoch, within)
+        yield from sampler
+        epoch, within = epoch + 1, 0
 
 
 def gradients(options, model, batch, loss_of, count, group=None):
@@ -104,16 +113,9 @@ def main():
         torch.set_rng_state(found["random"])
         first = found["step"]
     sampler = ShardSampler(len(data[0]), o.batch, max(8, size), seed=o.seed)
-    epoch, within = divmod(first, len(sampler))
-    sampler.set_epoch(epoch, within)
-    indices = iter(sampler)
-    for step in range(first, o.steps):
-        chosen = next(indices, None)
-        if chosen is None:
-            epoch += 1
-            sampler.set_epoch(epoch)
-            indices = iter(sampler)
-            chosen = next(indices)
+    if not len(sampler):
+        raise SystemExit(f"--batch: expected at most the {len(data[0])} samples that there are, got {o.batch}")
+    for step, chosen in zip(range(first, o.steps), indices(sampler, first)):
         if step == o.die_at and rank == size - 1:
             os._exit(9)
         batch = tuple(t[chosen].to(o.device) for t in data)
