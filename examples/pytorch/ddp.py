@@ -9,6 +9,7 @@ number of processes.
 """
 
 import os
+from functools import partial
 
 import torch
 import torch.distributed as dist
@@ -23,19 +24,16 @@ from lenet import LeNet, digits
 
 def lenet(options):
     images, labels = digits()
-    model = LeNet()
-    optimizer = torch.optim.SGD(model.parameters(), lr=options.lr, momentum=0.9)
-    return model, optimizer, (images, labels), lambda model, x, y: F.cross_entropy(model(x), y)
+    return LeNet(), partial(torch.optim.SGD, lr=options.lr, momentum=0.9), (images, labels), lambda model, x, y: F.cross_entropy(model(x), y)
 
 
 def gpt2(options):
     from gpt2 import TEXT, small_gpt2
 
     text = torch.tensor(list(TEXT.read_bytes()))
-    pieces = text[: len(text) // 64 * 64].view(-1, 64)
-    model = small_gpt2()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=options.lr, weight_decay=0.1)
-    return model, optimizer, (pieces,), lambda model, tokens: model(input_ids=tokens, labels=tokens).loss
+    pieces = text.unfold(0, 64, 8).contiguous()
+    optimizer = partial(torch.optim.AdamW, lr=options.lr, weight_decay=0.1)
+    return small_gpt2(), optimizer, (pieces,), lambda model, tokens: model(input_ids=tokens, labels=tokens).loss
 
 
 def spread(options, model):
@@ -48,6 +46,30 @@ def spread(options, model):
         if isinstance(layer, (nn.Conv2d, nn.Linear)):
             fully_shard(layer, mesh=mesh)
     return fully_shard(model, mesh=mesh)
+
+
+def indices(sampler, first=0):
+    """Of this process's samples in each step from the first on, epoch after epoch."""
+    epoch, within = divmod(first, len(sampler))
+    while True:
+        sampler.set_epoch(epoch, within)
+        yield from sampler
+        epoch, within = epoch + 1, 0
+
+
+def gradients(options, model, batch, loss_of, count, group=None):
+    """The mean of the gradients of all processes' samples, in so many shards; the loss."""
+    if not options.reproducible:
+        loss = loss_of(model, *batch)
+        loss.backward()
+        return loss.item()
+    from librepdl.torch.distributed import shards
+
+    losses = []
+    for shard in (parts := shards(batch, count, model=model, group=group)):
+        losses.append(loss_of(model, *shard))
+        losses[-1].backward()
+    return parts.mean(losses).item()
 
 
 WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True)
@@ -79,11 +101,11 @@ def main():
     else:
         dist.init_process_group("nccl" if "cuda" in o.device else "gloo")
     common.start(o)
-    from librepdl.torch.distributed import ShardSampler, shards
+    from librepdl.torch.distributed import ShardSampler
 
-    model, optimizer, data, loss_of = {"lenet": lenet, "gpt2": gpt2}[o.model](o)
+    model, optimizer_of, data, loss_of = {"lenet": lenet, "gpt2": gpt2}[o.model](o)
     model = spread(o, model)
-    optimizer = type(optimizer)(model.parameters(), **optimizer.defaults)  # FSDP has put other parameters in the model
+    optimizer = optimizer_of(model.parameters())  # after FSDP has put other parameters in the model
     first, loss = 0, float("nan")
     if o.checkpoint and o.checkpoint.exists():
         found = torch.load(o.checkpoint, map_location="cpu")
@@ -91,30 +113,14 @@ def main():
         torch.set_rng_state(found["random"])
         first = found["step"]
     sampler = ShardSampler(len(data[0]), o.batch, max(8, size), seed=o.seed)
-    epoch, within = divmod(first, len(sampler))
-    sampler.set_epoch(epoch, within)
-    indices = iter(sampler)
-    for step in range(first, o.steps):
-        chosen = next(indices, None)
-        if chosen is None:
-            epoch += 1
-            sampler.set_epoch(epoch)
-            indices = iter(sampler)
-            chosen = next(indices)
+    if not len(sampler):
+        raise SystemExit(f"--batch: expected at most the {len(data[0])} samples that there are, got {o.batch}")
+    for step, chosen in zip(range(first, o.steps), indices(sampler, first)):
         if step == o.die_at and rank == size - 1:
             os._exit(9)
         batch = tuple(t[chosen].to(o.device) for t in data)
         optimizer.zero_grad()
-        if o.reproducible:
-            losses = []
-            for shard in (parts := shards(batch, max(8, size), model=model)):
-                losses.append(loss_of(model, *shard))
-                losses[-1].backward()
-            loss = parts.mean(losses).item()
-        else:
-            local = loss_of(model, *batch)
-            local.backward()
-            loss = local.item()
+        loss = gradients(o, model, batch, loss_of, max(8, size))
         nn.utils.clip_grad_norm_(model.parameters(), o.clip)
         optimizer.step()
         if o.checkpoint and (step + 1) % 10 == 0:

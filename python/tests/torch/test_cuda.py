@@ -71,6 +71,39 @@ def test_streams_and_memory():
     assert torch.cuda.memory_allocated() == before and torch.cuda.max_memory_allocated() >= before + 300 * 100 * 4
 
 
+@pytest.mark.skipif(not torch.distributed.is_available() or not torch.distributed.is_nccl_available(), reason="PyTorch without NCCL")
+def test_reductions_and_their_callers_wait_for_each_other():
+    """On streams: what a reduction reads is written, what it gives is written before it is read; in a graph it is refused."""
+    import torch.distributed as dist
+
+    from librepdl.torch.distributed._groups import group_of
+
+    librepdl.torch.enable()
+    dist.init_process_group("nccl", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        x = torch.zeros(1000, device="cuda")
+        torch.cuda.synchronize()
+        read = []
+
+        def job(ranks):
+            read.append(x.clone())
+            torch.cuda._sleep(10**8)  # what reads x too early finds 1
+            x.fill_(2.0)
+
+        torch.cuda._sleep(10**8)
+        x.fill_(1.0)
+        handle = group_of(dist.group.WORLD).submit(job, x.device)
+        assert not handle.is_completed()
+        handle.wait()
+        given = x.clone()
+        assert read[0].eq(1.0).all() and given.eq(2.0).all() and handle.is_completed()
+        graph = torch.cuda.CUDAGraph()
+        with pytest.raises(NotImplementedError, match="no reduction while a CUDA graph is captured"), torch.cuda.graph(graph):
+            dist.all_reduce(x)
+    finally:
+        dist.destroy_process_group()
+
+
 def test_random_numbers_are_those_of_the_cpu():
     librepdl.torch.enable()
 

@@ -305,6 +305,21 @@ def test_other_buffers_that_change_are_refused():
     assert model.weight.grad is None
 
 
+def synchronised():
+    """SyncBatchNorm in a step as it is, in shards, and in evaluation."""
+    librepdl.torch.enable()
+    model = nn.Sequential(nn.Linear(2, 2), nn.SyncBatchNorm(2))
+    for call, error in ((lambda: model(torch.ones(4, 2)), "SyncBatchNorm of several processes: not reproducible yet (it combines rounded statistics"),
+                        (lambda: list(shards(torch.ones(4, 2), 2, model=model)), "1: expected BatchNorm, whose statistics are those of a shard, got Sync")):
+        with pytest.raises(NotImplementedError, match=re.escape(error)):
+            call()
+    return model.eval()(torch.ones(4, 2)).shape
+
+
+def test_synchronised_statistics_are_refused():
+    assert ranks.run(2, synchronised) == [(4, 2)] * 2
+
+
 def test_the_example_has_one_fingerprint(tmp_path):
     """LeNet on one process, then on two, sharded, where one is killed, and to the end on one."""
     example = Path(__file__).resolve().parents[3] / "examples" / "pytorch" / "ddp.py"

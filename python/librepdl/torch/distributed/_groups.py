@@ -13,6 +13,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 
 import librepdl
 
+_Stream: Any = torch.cuda.Stream
 #: Bytes of a call's description that ranks compare.
 _DESCRIPTION = 256
 
@@ -38,10 +39,10 @@ class Ranks:
         self._group, self.rank, self.size = group, 0 if group is None else group.rank(), 1 if group is None else group.size()
         self._seen: set[str] = set()
 
-    def agree(self, call: str, device: torch.device) -> None:
+    def agree(self, call: str, device: torch.device, remember: bool = True) -> None:
         """ValueError on every rank unless all of them describe the call alike. On a GPU, where looking at an answer would wait for all
-        that was launched before, a description is compared when it comes for the first time."""
-        if self.size == 1 or (device.type != "cpu" and call in self._seen):
+        that was launched before, a description is compared when it comes for the first time; remember=False: always."""
+        if self.size == 1 or call in self._seen:
             return
         mine = _described(call).to(device)
         every = torch.empty(self.size * _DESCRIPTION, dtype=torch.uint8, device=device)
@@ -51,7 +52,8 @@ class Ranks:
             if said != found[self.rank]:
                 raise ValueError(f"{call.partition(' ')[0]}: expected the same call on every rank of the group, got {found[self.rank]!r} on rank "
                                  f"{self.rank} and {said!r} on rank {other}")
-        self._seen.add(call)
+        if remember and device.type != "cpu":
+            self._seen.add(call)
 
     def exchange(self, pieces: torch.Tensor, give: list[int], take: list[int]) -> torch.Tensor:
         """Of a vector, the first give[0] elements to rank 0, the next give[1] to rank 1, ...; take[r] elements of rank r, in the order of
@@ -108,29 +110,25 @@ class Group:
         self._jobs = jobs
 
     def submit(self, job: Callable[[Ranks], Any], device: torch.device, used: Sequence[torch.Tensor] = ()) -> "Handle":
-        """Begins job(ranks), which reads and writes tensors of the device. `used`: those of them that nothing else keeps until it is done."""
+        """Begins job(ranks), which reads and writes tensors of the device. `used`: those of them that nothing else keeps until it is done.
+        NotImplementedError while a CUDA graph is captured."""
         if device.type == "cpu":
             if self._jobs is None:
                 self._start()
             assert self._jobs is not None
-            handle = Handle(job, self._on_cpu[0], [])
+            handle = Handle(job, self._on_cpu[0])
             self._jobs.put(handle.begin)
             return handle
+        if torch.cuda.is_current_stream_capturing():
+            raise NotImplementedError("librepdl.torch.distributed: expected no reduction while a CUDA graph is captured, since ranks compare their "
+                                      "calls on the host, got one")
         if device not in self._streams:
-            self._streams[device] = torch.Stream(device)
+            self._streams[device] = _Stream(device)
         stream = self._streams[device]
-
-        def beside(ranks: Ranks) -> Any:
-            here = torch.cuda.current_stream(device)
-            stream.wait_stream(here)
-            with torch.cuda.stream(stream):
-                result = job(ranks)
-            for t in used:
-                t.record_stream(stream)
-            here.wait_stream(stream)
-            return result
-
-        handle = Handle(beside, self._ranks, [device])
+        stream.wait_stream(torch.cuda.current_stream(device))  # here: a future's callback has another current stream
+        for t in used:
+            t.record_stream(stream)
+        handle = Handle(job, self._ranks, stream)
         handle.begin()
         return handle
 
@@ -142,16 +140,27 @@ _open: set["Handle"] = set()
 class Handle(dist.Work):
     """A reduction under way. wait() raises its error."""
 
-    def __init__(self, job: Callable[[Ranks], Any], ranks: Ranks, devices: list[Any]) -> None:
+    def __init__(self, job: Callable[[Ranks], Any], ranks: Ranks, stream: Any = None) -> None:
+        """stream: of a GPU, where the job is launched; it waits for what the job reads already."""
         super().__init__()
         self._error: BaseException | None = None
-        self._begun: torch.futures.Future[None] = torch.futures.Future(devices=devices)
+        self._stream, self._launched = stream, None  # an event, once the job is launched
+        self._begun: torch.futures.Future[None] = torch.futures.Future(devices=[] if stream is None else [stream.device])
 
-        # A callback of a future of devices runs on streams of its own, behind what was launched before begin().
+        def launch() -> Any:
+            if stream is None:
+                return job(ranks)
+            with torch.cuda.stream(stream):
+                result = job(ranks)
+            # Who takes the future, as DistributedDataParallel does, waits for the callback's stream, if there are tensors in the result.
+            self._launched = stream.record_event()
+            torch.cuda.current_stream(stream.device).wait_event(self._launched)
+            return result
+
         def run(_: Any) -> Any:
             try:
                 with torch.no_grad():
-                    return job(ranks)
+                    return launch()
             except BaseException as e:
                 self._error = e
                 raise
@@ -163,7 +172,7 @@ class Handle(dist.Work):
         self._begun.set_result(None)
 
     def wait(self, timeout: Any = None) -> bool:
-        """True, or the error. The group's timeout is the one that counts."""
+        """True, or the error; on a GPU the current stream waits. The group's timeout is the one that counts."""
         _open.discard(self)
         try:
             self._done.wait()
@@ -171,6 +180,8 @@ class Handle(dist.Work):
             if self._error is not None:
                 raise self._error from None
             raise
+        if self._launched is not None:
+            torch.cuda.current_stream(self._stream.device).wait_event(self._launched)
         return True
 
     def get_future(self) -> "torch.futures.Future[Any]":
@@ -178,10 +189,10 @@ class Handle(dist.Work):
         return self._done
 
     def is_completed(self) -> bool:
-        return self._done.done()
+        return self._done.done() and (self._launched is None or self._launched.query())
 
     def is_success(self) -> bool:
-        return self._done.done() and self._error is None
+        return self.is_completed() and self._error is None
 
     def exception(self) -> BaseException | None:
         return self._error

@@ -134,6 +134,20 @@ def _parallel(patches: "Patches") -> None:
     patches.set(DistributedDataParallel, "_pre_forward", pre_forward)
 
 
+def _synchronised(patches: "Patches") -> None:
+    """SyncBatchNorm in training: an element of the result is one rounding of a formula of the joined batch's exact statistics, which the
+    processes' own, rounded, do not determine."""
+    before: Callable[..., torch.Tensor] = torch.nn.SyncBatchNorm.forward
+
+    def forward(self: Any, input: torch.Tensor) -> torch.Tensor:
+        if self.training and dist.is_initialized() and dist.get_world_size(self.process_group) > 1 and not door().is_exempt():
+            door().refuse("SyncBatchNorm of several processes", "it combines rounded statistics; BatchNorm in "
+                          "librepdl.torch.distributed.shards has the same bits on any number of processes")
+        return before(self, input)
+
+    patches.set(torch.nn.SyncBatchNorm, "forward", forward)
+
+
 # ---- norms of gradients in parts ----
 
 
@@ -172,6 +186,7 @@ def _norms(patches: "Patches", tensor: Any) -> None:
 def place(patches: "Patches") -> None:
     """Puts the kernels at the dispatcher's keys, over the refusals that stand there, until patches.leave()."""
     _parallel(patches)
+    _synchronised(patches)
     patches.after_import("torch.distributed.tensor", lambda module: _norms(patches, module))
     for key in ("CPU", "CUDA"):
         library = torch._C._dispatch_library("IMPL", "c10d", key, "librepdl", 0)  # as those of src/register.cpp: status() knows them by it

@@ -121,6 +121,10 @@ class _Statistics:
     """Running statistics of batch_norm: those of each shard's batches, taken by the running ones in the order of shards at the step's end."""
 
     def __init__(self, model: nn.Module) -> None:
+        for name, m in model.named_modules():
+            if isinstance(m, nn.SyncBatchNorm) and m.training:
+                raise NotImplementedError(f"shards: model: {name or 'it'}: expected BatchNorm, whose statistics are those of a shard, got "
+                                          "SyncBatchNorm, whose statistics would be those of the shards that run at one time")
         self._modules: list[Any] = [m for m in model.modules() if isinstance(m, _NormBase) and m.training and m.running_mean is not None]
         self._before = [(m.momentum, m.running_mean.clone(), m.running_var.clone(), m.num_batches_tracked.clone()) for m in self._modules]
         self._found: list[list[list[torch.Tensor]]] = []  # by shard, module, call: mean, variance
@@ -207,7 +211,10 @@ class Shards:
         if any(p.grad is not None for p in self._parameters):
             raise ValueError("shards: model: expected parameters without gradients, got some with: call optimizer.zero_grad() before")
         self._buckets = _buckets([p for p in self._parameters if id(p) not in self._scatters.parameters], bucket)
-        self._device = self._parameters[0].device if self._parameters else torch.device("cpu")
+        devices = {p.device for p in self._parameters} or {torch.device("cpu")}
+        if len(devices) > 1:
+            raise NotImplementedError(f"shards: model: expected parameters on one device, got {', '.join(sorted(map(str, devices)))}")
+        (self._device,) = devices
         self._key = int(torch.randint(1 << 62, ()))
         self._agree(counted, sizes, samples is None)
 
@@ -223,7 +230,7 @@ class Shards:
         call = f"shards in {self.count}, {'mean' if self._mean else 'sum'}, generator at {self._key}, {len(self._parameters)} parameters {shapes}"
 
         def job(ranks: Ranks) -> list[list[int]]:
-            ranks.agree(call, torch.device("cpu") if self._device.type == "cpu" else self._device)
+            ranks.agree(call, self._device, remember=False)
             mine = torch.tensor([*counted, *sizes], device=self._device)
             return ranks.gather(mine).view(-1, 2, self._own).transpose(0, 1).reshape(2, -1).tolist()
 
@@ -244,33 +251,32 @@ class Shards:
         if self._iterated:
             raise RuntimeError("shards: expected to be iterated over once, got a second time")
         self._iterated = True
-        state = torch.get_rng_state()
         parallel = [m for m in self._model.modules() if isinstance(m, nn.parallel.DistributedDataParallel)]
         before = [(m.require_backward_grad_sync, m.static_graph) for m in parallel]
         statistics = _Statistics(self._model)
         versions = {name: (b, b._version) for name, b in self._model.named_buffers() if id(b) not in statistics.buffers}
-        try:
-            self._scatters.place()
-            for m in parallel:
-                m.require_backward_grad_sync = m.static_graph = False  # no reductions of its own
-            for i, part in enumerate(self._parts):
-                shard = self.rank * self._own + i
-                torch.manual_seed(derived_seed("shard", self._key, shard))
-                statistics.begin_shard()
-                self._scatters.begin_shard(self._weights[i::self._own], self._divisor if i + 1 == self._own else None)
-                yield part
-                self._scatters.end_shard()
-                for bucket in self._buckets:
-                    if self._weights[shard]:
-                        bucket.take(self._weights[shard])
-                    else:
-                        bucket.skip()
-        finally:
-            torch.set_rng_state(state)
-            statistics.restore()
-            self._scatters.restore()
-            for m, was in zip(parallel, before):
-                m.require_backward_grad_sync, m.static_graph = was
+        with torch.random.fork_rng([self._device] if self._device.type == "cuda" else []):
+            try:
+                self._scatters.place()
+                for m in parallel:
+                    m.require_backward_grad_sync = m.static_graph = False  # no reductions of its own
+                for i, part in enumerate(self._parts):
+                    shard = self.rank * self._own + i
+                    torch.manual_seed(derived_seed("shard", self._key, shard))
+                    statistics.begin_shard()
+                    self._scatters.begin_shard(self._weights[i::self._own], self._divisor if i + 1 == self._own else None)
+                    yield part
+                    self._scatters.end_shard()
+                    for bucket in self._buckets:
+                        if self._weights[shard]:
+                            bucket.take(self._weights[shard])
+                        else:
+                            bucket.skip()
+            finally:
+                statistics.restore()
+                self._scatters.restore()
+                for m, was in zip(parallel, before):
+                    m.require_backward_grad_sync, m.static_graph = was
         for name, (b, version) in versions.items():
             if b._version != version:
                 door().refuse(f"shards of a model whose buffer {name} changes", "its value would depend on the shards that a process has")
@@ -278,10 +284,10 @@ class Shards:
             self._run(self._finish)
             self._run(statistics.update)
 
-    def _finish(self, ranks: Ranks) -> None:
-        """The gradients, from all ranks' sums."""
+    def _finish(self, ranks: Ranks) -> list[torch.Tensor]:
+        """The gradients, from all ranks' sums: the buckets' vectors, which a GPU's current stream is known to use then."""
         if not self._buckets:
-            return
+            return []
         for bucket in self._buckets:
             if not bucket.sum.rows:  # all of this rank's shards count 0
                 bucket.sum.add(torch.zeros(sum(bucket.sizes), dtype=bucket.dtype, device=bucket.device))
@@ -292,11 +298,13 @@ class Shards:
         used_anywhere = every[:, len(counts):].any(0).tolist()
         with_errors = every[:, : len(counts)].any(0).tolist()
         narrow_everywhere = every[:, len(counts) + len(used):].all(0).tolist()
-        begin = 0
+        begin, vectors = 0, []
         for bucket, has_errors, narrow in zip(self._buckets, with_errors, narrow_everywhere):
             flat = self._reduced(ranks, bucket, has_errors, narrow)
             bucket.give(flat, used_anywhere[begin: begin + len(bucket.parameters)])
             begin += len(bucket.parameters)
+            vectors.append(flat)
+        return vectors
 
     def _reduced(self, ranks: Ranks, bucket: _Bucket, has_errors: bool, narrow: bool) -> torch.Tensor:
         rows = bucket.sum.rows if narrow else [librepdl.convert(row, torch.float64) for row in bucket.sum.rows]
