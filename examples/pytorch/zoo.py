@@ -47,34 +47,47 @@ class Outcome:
 
 
 def operation(text):
-    """The operation of a refusal, with what is refused of it: aten::x (float64), aten::y (why)."""
+    """The operation of a refusal, without overload, and what is refused of it: aten::x (float64), aten::y (why)."""
     name, kind, why = re.match(r"(\S+)(?: \((\w+), \w+\))?: not reproducible yet(?: \((.*?)\))?(?:; called by|$)", text).groups()
     details = [part for part in (kind if kind != "float32" else None, why) if part]
-    return name + (f" ({'; '.join(details)})" if details else "")
+    return name.partition(".")[0] + (f" ({'; '.join(details)})" if details else "")
+
+
+def essential(operations):
+    """Without what only computes a part of another one: aten::cdist, not its aten::_cdist_forward; convolution, not its kernels. What is
+    refused of sparse tensors, and of complex numbers, is one thing each."""
+    found = {}
+    for op in sorted(operations, key=len):
+        if "not dense" in op or re.search("sparse|coalesce", op):
+            op = "sparse tensors"
+        elif "(complex" in op:
+            op = "complex numbers"
+        stem = re.sub("^aten::_*", "", op).partition(" ")[0].removesuffix("_")
+        if not any(stem == other or stem.startswith(other + "_") for other in found) and not re.search("_conv", "_" + stem.removeprefix("convolution")):
+            found[stem] = op
+    return tuple(sorted(found.values()))
 
 
 def once(entry, options, setting):
-    """One run; its fingerprint and the number of parameters."""
+    """One run: its fingerprint, whether it is the same in every batch, the number of parameters."""
     import librepdl.torch
 
     with zoo.within(setting):
         torch.manual_seed(1)
-        task = entry.build()
-        found = zoo.run(task, options.device, setting)
-        return librepdl.torch.fingerprint(found)[:16], zoo.parameters(task.net)
+        task = entry.task()
+        found, alike = zoo.run(task, options.device, setting)
+        return librepdl.torch.fingerprint(found)[:16], alike, zoo.parameters(task.net)
 
 
 def refusals(entry, options):
-    """All operations that a run would be refused, not only the first: what PyTorch computes where librepdl may leave it to it."""
+    """All operations that a run would be refused, not only the first: those that PyTorch computes where librepdl leaves them to it; and
+    the number of parameters."""
     import librepdl.torch
 
     librepdl.torch.status()
     with librepdl.torch.reproducible(strict=False):
-        try:
-            once(entry, options, zoo.SETTINGS["plain"])
-        except zoo.BatchDependent:  # by PyTorch's kernels
-            pass
-        return tuple(sorted({operation(text) for text in librepdl.torch.status()["noted"]}))
+        *_, parameters = once(entry, options, zoo.SETTINGS["plain"])
+        return essential({operation(text) for text in librepdl.torch.status()["noted"]}), parameters
 
 
 def examine(entry, options):
@@ -84,22 +97,25 @@ def examine(entry, options):
         outcome.remark = f"passed over: {entry.package} is not installed"
         return outcome
     began = time.monotonic()
-    found = {}
     try:
+        found = {}
+        whole = True
         for name in options.settings:
-            found[name], outcome.parameters = once(entry, options, zoo.SETTINGS[name])
-    except NotImplementedError as e:
-        if not options.reproducible or "not reproducible yet" not in str(e):
-            raise
-        outcome.refused = refusals(entry, options)
+            found[name], alike, outcome.parameters = once(entry, options, zoo.SETTINGS[name])
+            whole &= alike
+        remarks = [] if whole else ["a sample's result depends on its batch"]
+        if len(set(found.values())) > 1:
+            remarks.append("not one: " + ", ".join(f"{name} {f[:8]}" for name, f in found.items()))
+        else:
+            outcome.fingerprint = next(iter(found.values()))
+        outcome.remark, outcome.wrong = "; ".join(remarks), bool(remarks) and options.reproducible
     except Exception as e:
-        traceback.print_exc()
-        outcome.wrong, outcome.remark = True, f"{type(e).__name__}: {e}".splitlines()[0]
+        if options.reproducible and isinstance(e, NotImplementedError) and "not reproducible yet" in str(e):
+            outcome.refused, outcome.parameters = refusals(entry, options)
+        else:
+            traceback.print_exc()
+            outcome.wrong, outcome.remark = True, f"failed: {type(e).__name__}: {e}".splitlines()[0]
     outcome.seconds = round(time.monotonic() - began, 2)
-    if len(set(found.values())) == 1 and not outcome.wrong and not outcome.refused:
-        outcome.fingerprint = next(iter(found.values()))
-    elif found and not outcome.remark:
-        outcome.wrong, outcome.remark = options.reproducible, "not one: " + ", ".join(f"{name} {f[:8]}" for name, f in found.items())
     return outcome
 
 
@@ -121,7 +137,7 @@ def recorded():
 
 
 def line_of(outcome):
-    return f"{outcome.name:28} {outcome.family:14} {outcome.parameters:7}  {outcome.result}"
+    return f"{outcome.name:30} {outcome.family:14} {outcome.parameters:7}  {outcome.result}"
 
 
 def compare(outcome, entry, known):
@@ -207,7 +223,7 @@ def main():
     o = arguments()
     if o.list:
         for entry in o.models:
-            print(f"{entry.name:28} {entry.family:14} {entry.package or '':13} {entry.about}")
+            print(f"{entry.name:30} {entry.family:14} {entry.package or '':13} {entry.about}")
         return 0
     if o.reproducible:
         import librepdl.torch
@@ -215,13 +231,13 @@ def main():
         librepdl.torch.enable()
     known = recorded() if o.reproducible and not o.write else ({}, {})
     outcomes = []
-    print(f"{'model':28} {'family':14} {'params':>7}  {'fingerprint':16} {'time/s':>6}")
+    print(f"{'model':30} {'family':14} {'params':>7}  {'fingerprint':16} {'time/s':>6}")
     for entry in o.models:
         outcome = examine(entry, o)
         compare(outcome, entry, known)
         outcomes.append(outcome)
         remark = ("WRONG: " if outcome.wrong else "") + outcome.remark
-        print(f"{outcome.name:28} {outcome.family:14} {outcome.parameters:7}  {outcome.result:16} {outcome.seconds:6.2f}  {remark}".rstrip(), flush=True)
+        print(f"{outcome.name:30} {outcome.family:14} {outcome.parameters:7}  {outcome.result:16} {outcome.seconds:6.2f}  {remark}".rstrip(), flush=True)
     if o.json is not None:
         write(o.json, json.dumps([asdict(outcome) for outcome in outcomes], indent=1) + "\n")
     if o.write:

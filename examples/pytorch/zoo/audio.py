@@ -71,7 +71,7 @@ def spectrogram_cnn():
 
 
 @model("audio")
-def mel_filterbank_gru():
+def keywords():
     """Key words: energies of windows by products with cosines and sines, a GRU, focal loss."""
     class Keywords(nn.Module):
         def __init__(self, size=32):
@@ -217,7 +217,7 @@ def speaker_margin():
 
 @model("audio")
 def tacotron():
-    """Text to spectra: a recurrent decoder with location-sensitive attention, dropout also when it serves left out."""
+    """Text to spectra: a recurrent decoder with location-sensitive attention, a prediction of the end."""
     class Tacotron(nn.Module):
         def __init__(self, d=8):
             super().__init__()

@@ -34,7 +34,7 @@ def matrix_factorisation():
 
 
 @model("recommendation")
-def neural_collaborative_filtering():
+def neural_filtering():
     """Products and a perceptron side by side (NCF)."""
     class NCF(nn.Module):
         def __init__(self, d=6):
@@ -77,7 +77,7 @@ def on_columns(net, **options):
 
 @model("recommendation")
 def wide_and_deep():
-    """A linear model of crossed columns beside a perceptron; FTRL's place is taken by Adagrad."""
+    """A linear model of crossed columns beside a perceptron."""
     class Wide(nn.Module):
         def __init__(self):
             super().__init__()
@@ -128,7 +128,7 @@ def dlrm():
 
 @model("recommendation")
 def deep_cross():
-    """Cross network of the second version, with low rank; gates of experts for two tasks (MMoE)."""
+    """DCN V2: crosses of low rank, experts chosen by a gate."""
     class DCN(nn.Module):
         def __init__(self, d=16):
             super().__init__()

@@ -1,5 +1,6 @@
 """Learning by reward: values, policies, models of the world. A sample is what an agent has seen."""
 
+import copy
 import functools
 
 import torch
@@ -29,8 +30,6 @@ def episode(g):
 
 def with_target(**parts):
     """Networks and slow copies of them, named as they are and "target"."""
-    import copy
-
     return nn.ModuleDict({**parts, **{name + "_target": copy.deepcopy(part).requires_grad_(False) for name, part in parts.items()}})
 
 
@@ -190,8 +189,7 @@ def ppo():
 @model("reinforcement")
 def td3():
     """Twin critics, noise on the target's actions."""
-    q = lambda: perceptron(STATE + 2, 16, 1)
-    net = with_target(actor=nn.Sequential(perceptron(STATE, 16, 2), nn.Tanh()), q1=q(), q2=q())
+    net = with_target(actor=nn.Sequential(perceptron(STATE, 16, 2), nn.Tanh()), q1=perceptron(STATE + 2, 16, 1), q2=perceptron(STATE + 2, 16, 1))
 
     def critics(net, s, a, r, s2, done):
         with torch.no_grad():
@@ -240,7 +238,7 @@ def soft_actor_critic():
 
 @model("reinforcement")
 def conservative_q():
-    """CQL and IQL: logsumexp of values, expectiles."""
+    """Learning from what others did: conservative values (CQL), expectiles (IQL)."""
     net = nn.ModuleDict({"q": perceptron(STATE, 16, ACTIONS), "v": perceptron(STATE, 16, 1)})
 
     def loss(net, s, a, r, s2, done):
@@ -335,7 +333,7 @@ def world_model():
 
 @model("reinforcement")
 def curiosity():
-    """Random network distillation and evolution: surprise is the error of foretelling a fixed network; rewards scaled by running moments."""
+    """Random network distillation: surprise is the error of foretelling a fixed network, of states scaled by running moments."""
     class RND(nn.Module):
         def __init__(self):
             super().__init__()

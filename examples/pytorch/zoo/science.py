@@ -35,20 +35,14 @@ def pinn():
 
 @model("science")
 def pinn_lbfgs():
-    """An ordinary differential equation by LBFGS, whose step asks for losses again."""
-    class Again(torch.optim.LBFGS):
-        """Steps with the gradients of the first loss: LBFGS that is asked once a step."""
-
-        def step(self):
-            return super().step(lambda: torch.tensor(0.0))
-
+    """An ordinary differential equation by LBFGS."""
     def loss(net, x):
         x = x.requires_grad_()
         y = net(x)
         (dy,) = torch.autograd.grad(y.sum(), x, create_graph=True)
         return (dy + y).square().mean() + (net(torch.zeros_like(x)) - 1).square().mean()
 
-    return Task(perceptron(1, 12, 1, activation=nn.Tanh), lambda g: (torch.rand(1, generator=g),), loss, optimizer=functools.partial(Again, lr=0.1, max_iter=1))
+    return Task(perceptron(1, 12, 1, activation=nn.Tanh), lambda g: (torch.rand(1, generator=g),), loss, optimizer=functools.partial(torch.optim.LBFGS, lr=0.1, max_iter=4, line_search_fn="strong_wolfe"))
 
 
 @model("science")
@@ -96,8 +90,7 @@ def fourier_operator():
             x = self.into(x.unsqueeze(2))
             spectrum = torch.fft.rfft(x, dim=1)
             low = torch.einsum("bkd,dek->bke", spectrum[:, :self.modes], torch.view_as_complex(self.weight))
-            y = torch.fft.irfft(F.pad(torch.view_as_real(low), (0, 0, 0, 0, 0, 5)).contiguous().view(len(x), 9, -1, 2).pipe(torch.view_as_complex)
-                                if hasattr(low, "pipe") else torch.cat([low, low.new_zeros(len(x), 5, low.shape[2])], 1), n=16, dim=1)
+            y = torch.fft.irfft(low, n=16, dim=1)
             return self.out(F.gelu(y + self.local(x))).squeeze(2)
 
     return Task(FNO(), lambda g: (torch.randn(16, generator=g),), lambda net, x: F.mse_loss(net(x), x.roll(1, 1)))

@@ -566,8 +566,8 @@ def point_neighbours():
 
 
 @model("vision")
-def torchvision_transforms_style():
-    """Images augmented on the way: brightness, contrast, a random crop, mixed precision for the linear part."""
+def augmented_images():
+    """Images cropped, brightened and normalised on their way to the network."""
     net = pooled(conv(3, 8), conv(8, 8, stride=2), features=8)
 
     def sample(g):
