@@ -53,17 +53,22 @@ def operation(text):
     return name.partition(".")[0] + (f" ({'; '.join(details)})" if details else "")
 
 
+#: What PyTorch's own kernels of refused operations call: convolutions, Fourier transforms, gradients of sparse embeddings.
+WITHIN = {"_convolution", "mkldnn_convolution", "slow_conv3d", "slow_conv3d_forward", "_fft_r2c", "_fft_c2r", "_fft_c2c", "empty"}
+
+
 def essential(operations):
-    """Without what only computes a part of another one: aten::cdist, not its aten::_cdist_forward; convolution, not its kernels. What is
-    refused of sparse tensors, and of complex numbers, is one thing each."""
+    """One name for what is missing together: aten::cdist, without its aten::_cdist_forward. Sparse tensors are one thing, complex numbers
+    another."""
     found = {}
-    for op in sorted(operations, key=len):
+    for op in sorted(operations, key=lambda op: (len(op), op)):
         if "not dense" in op or re.search("sparse|coalesce", op):
             op = "sparse tensors"
         elif "(complex" in op:
             op = "complex numbers"
-        stem = re.sub("^aten::_*", "", op).partition(" ")[0].removesuffix("_")
-        if not any(stem == other or stem.startswith(other + "_") for other in found) and not re.search("_conv", "_" + stem.removeprefix("convolution")):
+        name = op.removeprefix("aten::").partition(" (")[0]
+        stem = name.strip("_")
+        if name not in WITHIN and not any(stem == other or stem.startswith(other + "_") for other in found):
             found[stem] = op
     return tuple(sorted(found.values()))
 
