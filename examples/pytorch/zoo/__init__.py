@@ -166,7 +166,7 @@ def run(task: Task, device: str = "cpu", setting: Setting = Setting(), count: in
                     nn.utils.clip_grad_norm_(part.parameters(), task.clip)
                 return loss
 
-            history.append(float(optimizer.step(losing)))
+            history.append(optimizer.step(losing).item())
         for schedule in schedules:
             schedule.step()
         task.after(net)
