@@ -126,6 +126,7 @@ def examine(entry, options):
 
 # ---- the record ----
 
+
 def versions():
     """Of what the bits of a model depend on: its initial weights are its package's."""
     packages = ("timm", "transformers")
@@ -172,8 +173,10 @@ def missing_operations(lines):
         among = sorted(name for name, ops in needs.items() if missing in ops and ops != [missing])
         rows.append((-len(alone), -len(among), missing, alone, among))
     table = "".join(f"| `{op.removeprefix('aten::')}` | {', '.join(alone)} | {', '.join(among)} |\n" for _, _, op, alone, among in sorted(rows))
-    return (f"{len(lines) - len(needs)} of {len(lines)} models run strictly. What the others lack:\n\n"
-            "| operation | models that lack nothing else | models that lack more |\n|---|---|---|\n" + table)
+    return (
+        f"{len(lines) - len(needs)} of {len(lines)} models run strictly. What the others lack:\n\n"
+        "| operation | models that lack nothing else | models that lack more |\n|---|---|---|\n" + table
+    )
 
 
 def document(lines):
@@ -188,12 +191,16 @@ def write_record(outcomes, all_names):
     lines = {name: lines[name] for name in all_names if name in lines}
     packages.update(versions())
     with_ = ", ".join(f"{name} {version}" for name, version in sorted(packages.items()))
-    write(RECORD, f"# Written by zoo.py --reproducible --write: model, family, parameters, fingerprint or what librepdl refuses.\n# with {with_}\n"
-          + "".join(line + "\n" for line in lines.values()))
+    write(
+        RECORD,
+        f"# Written by zoo.py --reproducible --write: model, family, parameters, fingerprint or what librepdl refuses.\n# with {with_}\n"
+        + "".join(line + "\n" for line in lines.values()),
+    )
     write(DOCUMENT, document(lines))
 
 
 # ---- the command ----
+
 
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -242,14 +249,18 @@ def main():
         compare(outcome, entry, known)
         outcomes.append(outcome)
         remark = ("WRONG: " if outcome.wrong else "") + outcome.remark
-        print(f"{outcome.name:30} {outcome.family:14} {outcome.parameters:7}  {outcome.result:16} {outcome.seconds:6.2f}  {remark}".rstrip(), flush=True)
+        print(
+            f"{outcome.name:30} {outcome.family:14} {outcome.parameters:7}  {outcome.result:16} {outcome.seconds:6.2f}  {remark}".rstrip(), flush=True
+        )
     if o.json is not None:
         write(o.json, json.dumps([asdict(outcome) for outcome in outcomes], indent=1) + "\n")
     if o.write:
         write_record(outcomes, list(zoo.entries()))
     wrong = sum(outcome.wrong for outcome in outcomes)
-    print(f"{len(outcomes)} models: {sum(bool(x.fingerprint) for x in outcomes)} with one fingerprint, {sum(bool(x.refused) for x in outcomes)} "
-          f"refused, {sum(x.remark.startswith('passed over') for x in outcomes)} passed over, {wrong} wrong")
+    print(
+        f"{len(outcomes)} models: {sum(bool(x.fingerprint) for x in outcomes)} with one fingerprint, {sum(bool(x.refused) for x in outcomes)} "
+        f"refused, {sum(x.remark.startswith('passed over') for x in outcomes)} passed over, {wrong} wrong"
+    )
     return int(wrong > 0)
 
 

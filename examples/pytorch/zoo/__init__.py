@@ -66,8 +66,7 @@ class Entry:
 
 
 _entries: dict[str, Entry] = {}
-FAMILIES = ("vision", "generative", "language", "audio", "graphs", "recommendation", "reinforcement", "science", "timm_models",
-            "transformers_models")
+FAMILIES = ("vision", "generative", "language", "audio", "graphs", "recommendation", "reinforcement", "science", "timm_models", "transformers_models")
 
 
 def model(family: str, package: str | None = None) -> Callable[[Callable[[], Task]], Callable[[], Task]]:
@@ -88,6 +87,7 @@ def entries() -> dict[str, Entry]:
 
 # ---- training and serving ----
 
+
 @dataclass(frozen=True)
 class Setting:
     """What must not change a bit."""
@@ -98,9 +98,14 @@ class Setting:
     foreach: bool = False
 
 
-SETTINGS = {"plain": Setting(), "threads": Setting(threads=2), "no-mkldnn": Setting(mkldnn=False),
-            "channels-last": Setting(channels_last=True), "foreach": Setting(foreach=True),
-            "all-others": Setting(2, False, True, True)}
+SETTINGS = {
+    "plain": Setting(),
+    "threads": Setting(threads=2),
+    "no-mkldnn": Setting(mkldnn=False),
+    "channels-last": Setting(channels_last=True),
+    "foreach": Setting(foreach=True),
+    "all-others": Setting(2, False, True, True),
+}
 
 
 @contextlib.contextmanager
@@ -157,6 +162,7 @@ def run(task: Task, device: str = "cpu", setting: Setting = Setting(), count: in
     for _ in range(count):
         inputs = batch([task.sample(generator) for _ in range(BATCH)])
         for (loss_of, part), optimizer in zip(phases, optimizers):
+
             def losing() -> torch.Tensor:
                 net.zero_grad()
                 with torch.autocast(device.partition(":")[0], task.autocast, enabled=task.autocast is not None):
@@ -180,14 +186,20 @@ def run(task: Task, device: str = "cpu", setting: Setting = Setting(), count: in
         for order in ([0], [SERVED - 1], [3, 0, 1]):
             apart = rows(task.serve(net, *batch([samples[i] for i in order])), len(order))
             alike &= all(torch.equal(a, b[order]) for a, b in zip(apart, together))
-    return {"model": net.state_dict(), "optimizers": [optimizer.state_dict()["state"] for optimizer in optimizers], "losses": history,
-            "served": together}, alike
+    return {
+        "model": net.state_dict(),
+        "optimizers": [optimizer.state_dict()["state"] for optimizer in optimizers],
+        "losses": history,
+        "served": together,
+    }, alike
 
 
 # ---- data and losses that many have ----
 
+
 def images(channels: int, size: int, classes: int = 10) -> Callable[[torch.Generator], tuple[Any, ...]]:
     """Images of noise, brighter in one row that says the class."""
+
     def sample(g: torch.Generator) -> tuple[Any, ...]:
         label = torch.randint(0, classes, (), generator=g)
         x = torch.rand(channels, size, size, generator=g)

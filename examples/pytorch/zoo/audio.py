@@ -12,6 +12,7 @@ from zoo import Task, classify, model, perceptron
 
 def wave(length, classes=4):
     """A tone and noise; the class says how high."""
+
     def sample(g):
         label = torch.randint(0, classes, (), generator=g)
         t = torch.arange(length) * (0.2 * (1 + label))
@@ -23,20 +24,41 @@ def wave(length, classes=4):
 @model("audio")
 def m5():
     """M5: a convolutional network of raw waves (PyTorch's tutorial)."""
-    net = nn.Sequential(nn.Conv1d(1, 8, 16, 4), nn.BatchNorm1d(8), nn.ReLU(), nn.MaxPool1d(2), nn.Conv1d(8, 16, 3), nn.BatchNorm1d(16), nn.ReLU(),
-                        nn.AvgPool1d(2), nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(16, 4), nn.LogSoftmax(1))
-    return Task(net, wave(160), lambda net, x, label: F.nll_loss(net(x), label), optimizer=functools.partial(torch.optim.Adam, lr=0.01, weight_decay=1e-4),
-                schedule=functools.partial(torch.optim.lr_scheduler.StepLR, step_size=20, gamma=0.1))
+    net = nn.Sequential(
+        nn.Conv1d(1, 8, 16, 4),
+        nn.BatchNorm1d(8),
+        nn.ReLU(),
+        nn.MaxPool1d(2),
+        nn.Conv1d(8, 16, 3),
+        nn.BatchNorm1d(16),
+        nn.ReLU(),
+        nn.AvgPool1d(2),
+        nn.AdaptiveAvgPool1d(1),
+        nn.Flatten(),
+        nn.Linear(16, 4),
+        nn.LogSoftmax(1),
+    )
+    return Task(
+        net,
+        wave(160),
+        lambda net, x, label: F.nll_loss(net(x), label),
+        optimizer=functools.partial(torch.optim.Adam, lr=0.01, weight_decay=1e-4),
+        schedule=functools.partial(torch.optim.lr_scheduler.StepLR, step_size=20, gamma=0.1),
+    )
 
 
 @model("audio")
 def wavenet():
     """WaveNet: dilated causal convolutions, gates, mu-law."""
+
     class WaveNet(nn.Module):
         def __init__(self, d=8, levels=16):
             super().__init__()
             self.levels, self.into = levels, nn.Conv1d(1, d, 1)
-            self.gates, self.mix = nn.ModuleList(nn.Conv1d(d, 2 * d, 2, dilation=2**i) for i in range(4)), nn.ModuleList(nn.Conv1d(d, d, 1) for _ in range(4))
+            self.gates, self.mix = (
+                nn.ModuleList(nn.Conv1d(d, 2 * d, 2, dilation=2**i) for i in range(4)),
+                nn.ModuleList(nn.Conv1d(d, d, 1) for _ in range(4)),
+            )
             self.out = nn.Sequential(nn.ReLU(), nn.Conv1d(d, levels, 1))
 
         def quantised(self, x):
@@ -57,6 +79,7 @@ def wavenet():
 @model("audio")
 def spectrogram_cnn():
     """Short-time Fourier transforms, then a network of images."""
+
     class Spectral(nn.Module):
         def __init__(self):
             super().__init__()
@@ -73,6 +96,7 @@ def spectrogram_cnn():
 @model("audio")
 def keywords():
     """Key words: energies of windows by products with cosines and sines, a GRU, focal loss."""
+
     class Keywords(nn.Module):
         def __init__(self, size=32):
             super().__init__()
@@ -101,6 +125,7 @@ def speech(g):
 @model("audio")
 def speech_ctc():
     """Deep Speech: convolutions, a bidirectional LSTM, connectionist temporal classification."""
+
     class Speech(nn.Module):
         def __init__(self):
             super().__init__()
@@ -119,13 +144,20 @@ def speech_ctc():
 @model("audio")
 def conformer():
     """Conformer: attention and depthwise convolutions between half perceptrons."""
+
     class Conformer(nn.Module):
         def __init__(self, d=8):
             super().__init__()
-            self.half1, self.half2 = (nn.Sequential(nn.LayerNorm(d), nn.Linear(d, 16), nn.SiLU(), nn.Dropout(0.1), nn.Linear(16, d)) for _ in range(2))
+            self.half1, self.half2 = (
+                nn.Sequential(nn.LayerNorm(d), nn.Linear(d, 16), nn.SiLU(), nn.Dropout(0.1), nn.Linear(16, d)) for _ in range(2)
+            )
             self.norm1, self.attention = nn.LayerNorm(d), nn.MultiheadAttention(d, 2, dropout=0.1, batch_first=True)
-            self.norm2, self.conv = nn.LayerNorm(d), nn.Sequential(nn.Conv1d(d, 2 * d, 1), nn.GLU(1), nn.Conv1d(d, d, 5, padding=2, groups=d),
-                                                                  nn.BatchNorm1d(d), nn.SiLU(), nn.Conv1d(d, d, 1))
+            self.norm2, self.conv = (
+                nn.LayerNorm(d),
+                nn.Sequential(
+                    nn.Conv1d(d, 2 * d, 1), nn.GLU(1), nn.Conv1d(d, d, 5, padding=2, groups=d), nn.BatchNorm1d(d), nn.SiLU(), nn.Conv1d(d, d, 1)
+                ),
+            )
             self.out = nn.Linear(d, 6)
 
         def forward(self, x):
@@ -135,13 +167,18 @@ def conformer():
             x = x + self.conv(self.norm2(x).transpose(1, 2)).transpose(1, 2)
             return self.out((x + self.half2(x) / 2).mean(1))
 
-    return Task(Conformer(), lambda g: (speech(g)[0], torch.randint(0, 6, (), generator=g)), classify, schedule=functools.partial(
-        torch.optim.lr_scheduler.CyclicLR, base_lr=1e-4, max_lr=1e-3, step_size_up=2, cycle_momentum=False))
+    return Task(
+        Conformer(),
+        lambda g: (speech(g)[0], torch.randint(0, 6, (), generator=g)),
+        classify,
+        schedule=functools.partial(torch.optim.lr_scheduler.CyclicLR, base_lr=1e-4, max_lr=1e-3, step_size_up=2, cycle_momentum=False),
+    )
 
 
 @model("audio")
 def conv_tasnet():
     """Speakers separated by masks; scale-invariant signal to noise, the better of both orders."""
+
     class TasNet(nn.Module):
         def __init__(self, d=12):
             super().__init__()
@@ -174,8 +211,14 @@ def vocoder():
     """A small HiFi-GAN: weight norm, transposed convolutions, feature matching, hinge losses of two scales."""
     from torch.nn.utils.parametrizations import weight_norm
 
-    g = nn.Sequential(weight_norm(nn.Conv1d(8, 8, 3, padding=1)), nn.LeakyReLU(0.1), weight_norm(nn.ConvTranspose1d(8, 4, 4, 2, 1)), nn.LeakyReLU(0.1),
-                      weight_norm(nn.Conv1d(4, 1, 3, padding=1)), nn.Tanh())
+    g = nn.Sequential(
+        weight_norm(nn.Conv1d(8, 8, 3, padding=1)),
+        nn.LeakyReLU(0.1),
+        weight_norm(nn.ConvTranspose1d(8, 4, 4, 2, 1)),
+        nn.LeakyReLU(0.1),
+        weight_norm(nn.Conv1d(4, 1, 3, padding=1)),
+        nn.Tanh(),
+    )
     d = nn.Sequential(weight_norm(nn.Conv1d(1, 4, 5, 2, 2)), nn.LeakyReLU(0.1), weight_norm(nn.Conv1d(4, 1, 3, padding=1)))
     net = nn.ModuleDict({"g": g, "d": d})
 
@@ -189,14 +232,21 @@ def vocoder():
         y = net["g"](mel)
         return F.l1_loss(y, x) * 4 - sum(s.mean() for s in judge(net, y)) + F.l1_loss(net["d"][1](net["d"][0](y)), net["d"][1](net["d"][0](x)))
 
-    return Task(net, lambda g: (torch.randn(8, 16, generator=g), wave(32)(g)[0]), artist, lambda net, mel, x: net["g"](mel),
-                functools.partial(torch.optim.AdamW, lr=2e-4, betas=(0.8, 0.99)), functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=0.999),
-                phases=[(critic, net["d"]), (artist, net["g"])])
+    return Task(
+        net,
+        lambda g: (torch.randn(8, 16, generator=g), wave(32)(g)[0]),
+        artist,
+        lambda net, mel, x: net["g"](mel),
+        functools.partial(torch.optim.AdamW, lr=2e-4, betas=(0.8, 0.99)),
+        functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=0.999),
+        phases=[(critic, net["d"]), (artist, net["g"])],
+    )
 
 
 @model("audio")
 def speaker_margin():
     """Speakers by statistics pooling and an additive angular margin (AAM-softmax)."""
+
     class Speaker(nn.Module):
         def __init__(self):
             super().__init__()
@@ -218,6 +268,7 @@ def speaker_margin():
 @model("audio")
 def tacotron():
     """Text to spectra: a recurrent decoder with location-sensitive attention, a prediction of the end."""
+
     class Tacotron(nn.Module):
         def __init__(self, d=8):
             super().__init__()
@@ -247,4 +298,6 @@ def tacotron():
         end[:, -1] = 1
         return F.mse_loss(spectra, frames) + F.binary_cross_entropy_with_logits(stop, end, pos_weight=torch.tensor(5.0, device=stop.device))
 
-    return Task(Tacotron(), lambda g: (torch.randint(0, 12, (5,), generator=g), torch.randn(4, 4, generator=g)), loss, lambda net, *batch: net(*batch))
+    return Task(
+        Tacotron(), lambda g: (torch.randint(0, 12, (5,), generator=g), torch.randn(4, 4, generator=g)), loss, lambda net, *batch: net(*batch)
+    )

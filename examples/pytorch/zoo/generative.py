@@ -35,14 +35,23 @@ def sinusoids(t, size):
 @model("generative")
 def autoencoder():
     """A convolutional autoencoder."""
-    net = nn.Sequential(nn.Conv2d(1, 8, 3, 2, 1), nn.ReLU(), nn.Conv2d(8, 4, 3, 2, 1), nn.ReLU(), nn.ConvTranspose2d(4, 8, 2, 2), nn.ReLU(),
-                        nn.ConvTranspose2d(8, 1, 2, 2), nn.Sigmoid())
+    net = nn.Sequential(
+        nn.Conv2d(1, 8, 3, 2, 1),
+        nn.ReLU(),
+        nn.Conv2d(8, 4, 3, 2, 1),
+        nn.ReLU(),
+        nn.ConvTranspose2d(4, 8, 2, 2),
+        nn.ReLU(),
+        nn.ConvTranspose2d(8, 1, 2, 2),
+        nn.Sigmoid(),
+    )
     return Task(net, lambda g: (torch.rand(1, 12, 12, generator=g),), lambda net, x: F.binary_cross_entropy(net(x), x))
 
 
 @model("generative")
 def vae():
     """A variational autoencoder (PyTorch's example)."""
+
     class VAE(nn.Module):
         def __init__(self):
             super().__init__()
@@ -81,6 +90,7 @@ def vae_distributions():
 @model("generative")
 def vq_vae():
     """Vectors of a code book, straight-through gradients."""
+
     class VQ(nn.Module):
         def __init__(self):
             super().__init__()
@@ -102,9 +112,24 @@ def vq_vae():
 
 
 def generator_and_critic(norm=nn.BatchNorm2d, wrap=lambda layer: layer):
-    g = nn.Sequential(nn.ConvTranspose2d(8, 16, 3), norm(16), nn.ReLU(True), nn.ConvTranspose2d(16, 8, 4, 2, 1), norm(8), nn.ReLU(True),
-                      nn.ConvTranspose2d(8, 1, 4, 2, 1), nn.Tanh())
-    d = nn.Sequential(wrap(nn.Conv2d(1, 8, 4, 2, 1)), nn.LeakyReLU(0.2), wrap(nn.Conv2d(8, 16, 4, 2, 1)), nn.LeakyReLU(0.2), wrap(nn.Conv2d(16, 1, 3)), nn.Flatten(0))
+    g = nn.Sequential(
+        nn.ConvTranspose2d(8, 16, 3),
+        norm(16),
+        nn.ReLU(True),
+        nn.ConvTranspose2d(16, 8, 4, 2, 1),
+        norm(8),
+        nn.ReLU(True),
+        nn.ConvTranspose2d(8, 1, 4, 2, 1),
+        nn.Tanh(),
+    )
+    d = nn.Sequential(
+        wrap(nn.Conv2d(1, 8, 4, 2, 1)),
+        nn.LeakyReLU(0.2),
+        wrap(nn.Conv2d(8, 16, 4, 2, 1)),
+        nn.LeakyReLU(0.2),
+        wrap(nn.Conv2d(16, 1, 3)),
+        nn.Flatten(0),
+    )
     return nn.ModuleDict({"g": g, "d": d})
 
 
@@ -161,6 +186,7 @@ def spectral_gan():
 @model("generative")
 def cycle_gan():
     """Images of one kind into the other and back: least squares, cycle and identity losses."""
+
     def painter():
         return nn.Sequential(nn.ReflectionPad2d(1), nn.Conv2d(1, 8, 3), nn.InstanceNorm2d(8), nn.ReLU(), nn.Conv2d(8, 1, 3, padding=1), nn.Tanh())
 
@@ -178,13 +204,23 @@ def cycle_gan():
 
     def judges(net, a, b):
         paint, judge = net["paint"], net["judge"]
-        return ((judge["a"](a) - 1).square().mean() + judge["a"](paint["ba"](b).detach()).square().mean()
-                + (judge["b"](b) - 1).square().mean() + judge["b"](paint["ab"](a).detach()).square().mean())
+        return (
+            (judge["a"](a) - 1).square().mean()
+            + judge["a"](paint["ba"](b).detach()).square().mean()
+            + (judge["b"](b) - 1).square().mean()
+            + judge["b"](paint["ab"](a).detach()).square().mean()
+        )
 
     sample = picture()
-    return Task(net, lambda g: (*sample(g), *sample(g)), artist, lambda net, a, _: net["paint"]["ab"](a), ADAM,
-                phases=[(artist, net["paint"]), (judges, net["judge"])],
-                schedule=functools.partial(torch.optim.lr_scheduler.LambdaLR, lr_lambda=lambda step: 1 - step / 4))
+    return Task(
+        net,
+        lambda g: (*sample(g), *sample(g)),
+        artist,
+        lambda net, a, _: net["paint"]["ab"](a),
+        ADAM,
+        phases=[(artist, net["paint"]), (judges, net["judge"])],
+        schedule=functools.partial(torch.optim.lr_scheduler.LambdaLR, lr_lambda=lambda step: 1 - step / 4),
+    )
 
 
 class NoiseUNet(nn.Module):
@@ -231,16 +267,21 @@ def ddpm():
 @model("generative")
 def diffusion_transformer():
     """DiT: transformer blocks whose norms are scaled and shifted by time and class, trained without a class now and then."""
+
     class Block(nn.Module):
         def __init__(self, d):
             super().__init__()
             self.norm1, self.norm2 = nn.LayerNorm(d, elementwise_affine=False), nn.LayerNorm(d, elementwise_affine=False)
-            self.qkv, self.out, self.mlp = nn.Linear(d, 3 * d), nn.Linear(d, d), nn.Sequential(nn.Linear(d, 2 * d), nn.GELU("tanh"), nn.Linear(2 * d, d))
+            self.qkv, self.out, self.mlp = (
+                nn.Linear(d, 3 * d),
+                nn.Linear(d, d),
+                nn.Sequential(nn.Linear(d, 2 * d), nn.GELU("tanh"), nn.Linear(2 * d, d)),
+            )
             self.modulate = nn.Linear(d, 6 * d)
 
         def forward(self, x, c):
             s1, b1, g1, s2, b2, g2 = self.modulate(F.silu(c)).unsqueeze(1).chunk(6, -1)
-            q, k, v = (self.qkv(self.norm1(x) * (1 + s1) + b1).unflatten(2, (3, 2, -1)).permute(2, 0, 3, 1, 4))
+            q, k, v = self.qkv(self.norm1(x) * (1 + s1) + b1).unflatten(2, (3, 2, -1)).permute(2, 0, 3, 1, 4)
             x = x + g1 * self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
             return x + g2 * self.mlp(self.norm2(x) * (1 + s2) + b2)
 
@@ -278,6 +319,7 @@ def diffusion_transformer():
 @model("generative")
 def flow_matching():
     """Points carried along straight lines; served by Heun's steps."""
+
     def loss(net, x):
         noise, t = torch.randn_like(x), torch.rand(len(x), 1, device=x.device)
         return F.mse_loss(net(torch.cat([torch.lerp(noise, x, t), t], 1)), x - noise)
@@ -313,6 +355,7 @@ def consistency():
 @model("generative")
 def real_nvp():
     """A flow of affine couplings: the exact likelihood."""
+
     class Coupling(nn.Module):
         def __init__(self, swap):
             super().__init__()
@@ -338,6 +381,7 @@ def real_nvp():
 @model("generative")
 def glow():
     """A flow with invertible 1 x 1 convolutions, whose log determinant counts (torch.linalg.slogdet)."""
+
     class Step(nn.Module):
         def __init__(self, d=4):
             super().__init__()
@@ -364,25 +408,32 @@ def glow():
 @model("generative")
 def pixel_cnn():
     """Pixels one after another: masked convolutions, a softmax over levels."""
+
     class Masked(nn.Conv2d):
         def __init__(self, a, b, kernel, centre):
             super().__init__(a, b, kernel, padding=kernel // 2)
             mask = torch.ones(kernel, kernel)
-            mask[kernel // 2, kernel // 2 + centre:] = 0
-            mask[kernel // 2 + 1:] = 0
+            mask[kernel // 2, kernel // 2 + centre :] = 0
+            mask[kernel // 2 + 1 :] = 0
             self.register_buffer("mask", mask)
 
         def forward(self, x):
             return F.conv2d(x, self.weight * self.mask, self.bias, padding=self.padding)
 
     net = nn.Sequential(Masked(1, 8, 5, 0), nn.ReLU(), Masked(8, 8, 3, 1), nn.ReLU(), nn.Conv2d(8, 4, 1))
-    return Task(net, lambda g: (torch.randint(0, 4, (1, 8, 8), generator=g),), lambda net, x: F.cross_entropy(net(x / 3 - 0.5), x[:, 0]),
-                lambda net, x: net(x / 3 - 0.5), functools.partial(torch.optim.Rprop, lr=1e-3))
+    return Task(
+        net,
+        lambda g: (torch.randint(0, 4, (1, 8, 8), generator=g),),
+        lambda net, x: F.cross_entropy(net(x / 3 - 0.5), x[:, 0]),
+        lambda net, x: net(x / 3 - 0.5),
+        functools.partial(torch.optim.Rprop, lr=1e-3),
+    )
 
 
 @model("generative")
 def score_matching():
     """Sliced score matching: a derivative of the score along random directions."""
+
     def loss(net, x):
         x = x.requires_grad_()
         v = torch.randn_like(x)
@@ -413,6 +464,7 @@ def energy_based():
 @model("generative")
 def neural_spline():
     """Quadratic splines as a flow: softmax widths, cumulative sums, searchsorted."""
+
     class Spline(nn.Module):
         def __init__(self, bins=6):
             super().__init__()

@@ -26,6 +26,7 @@ def side_by_side(samples):
 
 def of_graphs(net, **options):
     """Graphs classified by net(x, edges, graph of each node, how many graphs)."""
+
     def loss(net, x, edges, owner, label):
         return F.cross_entropy(net(x, edges, owner, len(label)), label)
 
@@ -53,6 +54,7 @@ class Layers(nn.Module):
 @model("graphs")
 def gcn():
     """Graph convolutions, normalised by degrees (Kipf and Welling)."""
+
     class GCN(nn.Module):
         def __init__(self, a, b):
             super().__init__()
@@ -72,6 +74,7 @@ def gcn():
 @model("graphs")
 def gcn_sparse():
     """The same with a sparse adjacency matrix (torch.sparse.mm)."""
+
     class GCN(nn.Module):
         def __init__(self, a, b):
             super().__init__()
@@ -87,10 +90,15 @@ def gcn_sparse():
 @model("graphs")
 def gat():
     """Graph attention: a softmax over the edges of each node."""
+
     class GAT(nn.Module):
         def __init__(self, a, b, heads=2):
             super().__init__()
-            self.linear, self.source, self.target = nn.Linear(a, b), nn.Parameter(torch.randn(heads, b // heads) * 0.3), nn.Parameter(torch.randn(heads, b // heads) * 0.3)
+            self.linear, self.source, self.target = (
+                nn.Linear(a, b),
+                nn.Parameter(torch.randn(heads, b // heads) * 0.3),
+                nn.Parameter(torch.randn(heads, b // heads) * 0.3),
+            )
 
         def forward(self, x, edges):
             source, target = edges
@@ -109,6 +117,7 @@ def gat():
 @model("graphs")
 def graph_sage():
     """GraphSAGE: the mean of the neighbours (scatter_reduce)."""
+
     class Sage(nn.Module):
         def __init__(self, a, b):
             super().__init__()
@@ -125,6 +134,7 @@ def graph_sage():
 @model("graphs")
 def graph_pool_max():
     """The greatest of the neighbours, with gradients (scatter_reduce, amax)."""
+
     class Pool(nn.Module):
         def __init__(self, a, b):
             super().__init__()
@@ -141,6 +151,7 @@ def graph_pool_max():
 @model("graphs")
 def gin():
     """Graph isomorphism network: sums and perceptrons with batch norm."""
+
     class GIN(nn.Module):
         def __init__(self, a, b):
             super().__init__()
@@ -155,6 +166,7 @@ def gin():
 @model("graphs")
 def message_passing():
     """Messages by networks of the edges, states by a GRU cell, the set read by attention (MPNN with set2set)."""
+
     class MPNN(nn.Module):
         def __init__(self, d=8):
             super().__init__()
@@ -183,6 +195,7 @@ def message_passing():
 @model("graphs")
 def graph_transformer():
     """Attention among all nodes, biased by whether there is an edge; nodes of each graph padded by nothing."""
+
     class Net(nn.Module):
         def __init__(self, d=12):
             super().__init__()
@@ -209,10 +222,16 @@ def molecule(g):
 @model("graphs")
 def schnet():
     """SchNet: filters of distances, energies and forces, which are gradients, both learnt."""
+
     class SchNet(nn.Module):
         def __init__(self, d=8):
             super().__init__()
-            self.embed, self.filter, self.linear, self.out = nn.Embedding(4, d), perceptron(10, d, d, activation=nn.Softplus), nn.Linear(d, d), perceptron(d, d, 1, activation=nn.Softplus)
+            self.embed, self.filter, self.linear, self.out = (
+                nn.Embedding(4, d),
+                perceptron(10, d, d, activation=nn.Softplus),
+                nn.Linear(d, d),
+                perceptron(d, d, 1, activation=nn.Softplus),
+            )
             self.register_buffer("centres", torch.linspace(0, 5, 10))
 
         def forward(self, x, kinds):
@@ -222,7 +241,9 @@ def schnet():
             weights = self.filter(torch.exp(-2 * (distance.unsqueeze(-1) - self.centres).square()))
             weights = weights * (0.5 * (torch.cos(distance * (torch.pi / 5)) + 1) * (distance < 5)).unsqueeze(-1)
             h = self.embed(kinds)
-            messages = (weights.unflatten(1, (NODES, NODES - 1)) * self.linear(h)[:, torch.arange(NODES).expand(NODES, -1)[apart.cpu()].view(NODES, -1)]).sum(2)
+            messages = (
+                weights.unflatten(1, (NODES, NODES - 1)) * self.linear(h)[:, torch.arange(NODES).expand(NODES, -1)[apart.cpu()].view(NODES, -1)]
+            ).sum(2)
             return self.out(h + messages).sum((1, 2))
 
     def loss(net, x, kinds, energy):
@@ -237,10 +258,15 @@ def schnet():
 @model("graphs")
 def equivariant():
     """EGNN: places move along differences, features see distances only."""
+
     class Layer(nn.Module):
         def __init__(self, d):
             super().__init__()
-            self.edge, self.node, self.place = perceptron(2 * d + 1, d, d, activation=nn.SiLU), perceptron(2 * d, d, d, activation=nn.SiLU), perceptron(d, d, 1, activation=nn.SiLU)
+            self.edge, self.node, self.place = (
+                perceptron(2 * d + 1, d, d, activation=nn.SiLU),
+                perceptron(2 * d, d, d, activation=nn.SiLU),
+                perceptron(d, d, 1, activation=nn.SiLU),
+            )
 
         def forward(self, h, x):
             difference = x.unsqueeze(2) - x.unsqueeze(1)
@@ -275,7 +301,9 @@ def knowledge_graph():
         wrong = torch.randint(0, 20, t.shape, device=t.device)
         return F.margin_ranking_loss(score(net, h, r, wrong), score(net, h, r, t), torch.ones_like(h, dtype=torch.float), margin=1.0)
 
-    return Task(net, lambda g: tuple(torch.randint(0, n, (), generator=g) for n in (20, 4, 20)), loss, score, functools.partial(torch.optim.SGD, lr=0.1))
+    return Task(
+        net, lambda g: tuple(torch.randint(0, n, (), generator=g) for n in (20, 4, 20)), loss, score, functools.partial(torch.optim.SGD, lr=0.1)
+    )
 
 
 @model("graphs")

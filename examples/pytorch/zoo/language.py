@@ -20,6 +20,7 @@ def text(length=10):
 @model("language")
 def char_lstm():
     """Characters by an LSTM of two layers."""
+
     class CharLSTM(nn.Module):
         def __init__(self):
             super().__init__()
@@ -28,17 +29,28 @@ def char_lstm():
         def forward(self, x):
             return self.out(self.lstm(self.embed(x))[0])
 
-    return Task(CharLSTM(), text(), next_token, optimizer=functools.partial(torch.optim.SGD, lr=1.0), clip=0.25,
-                schedule=functools.partial(torch.optim.lr_scheduler.MultiStepLR, milestones=[1, 2], gamma=0.25))
+    return Task(
+        CharLSTM(),
+        text(),
+        next_token,
+        optimizer=functools.partial(torch.optim.SGD, lr=1.0),
+        clip=0.25,
+        schedule=functools.partial(torch.optim.lr_scheduler.MultiStepLR, milestones=[1, 2], gamma=0.25),
+    )
 
 
 @model("language")
 def bidirectional_gru():
     """Packed sequences of several lengths, a bidirectional GRU."""
+
     class Reader(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.gru, self.out = nn.Embedding(WORDS, 12, padding_idx=0), nn.GRU(12, 16, batch_first=True, bidirectional=True), nn.Linear(32, 4)
+            self.embed, self.gru, self.out = (
+                nn.Embedding(WORDS, 12, padding_idx=0),
+                nn.GRU(12, 16, batch_first=True, bidirectional=True),
+                nn.Linear(32, 4),
+            )
 
         def forward(self, x):
             lengths = (x != 0).sum(1).cpu()
@@ -47,7 +59,7 @@ def bidirectional_gru():
 
     def sample(g):
         x, label = tokens(WORDS, 9)(g)
-        x[int(torch.randint(3, 10, (), generator=g)):] = 0
+        x[int(torch.randint(3, 10, (), generator=g)) :] = 0
         return x, label
 
     return Task(Reader(), sample, classify)
@@ -56,6 +68,7 @@ def bidirectional_gru():
 @model("language")
 def seq2seq():
     """Translation by GRUs and additive attention (PyTorch's tutorial)."""
+
     class Seq2Seq(nn.Module):
         def __init__(self, d=16):
             super().__init__()
@@ -90,12 +103,13 @@ class Positions(nn.Module):
         self.register_buffer("pe", pe)
 
     def forward(self, x):
-        return x + self.pe[:x.shape[1]]
+        return x + self.pe[: x.shape[1]]
 
 
 @model("language")
 def transformer():
     """nn.Transformer, translating, with padded sequences."""
+
     class Translator(nn.Module):
         def __init__(self, d=16):
             super().__init__()
@@ -106,26 +120,37 @@ def transformer():
         def forward(self, x, y):
             causal = nn.Transformer.generate_square_subsequent_mask(y.shape[1], device=x.device)
             x_padding = torch.zeros(x.shape, device=x.device).masked_fill(x == 0, float("-inf"))
-            h = self.transformer(self.positions(self.embed(x)), self.positions(self.embed(y)), tgt_mask=causal, src_key_padding_mask=x_padding,
-                                 memory_key_padding_mask=x_padding)
+            h = self.transformer(
+                self.positions(self.embed(x)),
+                self.positions(self.embed(y)),
+                tgt_mask=causal,
+                src_key_padding_mask=x_padding,
+                memory_key_padding_mask=x_padding,
+            )
             return self.out(h)
 
     def sample(g):
         (x,), (y,) = text(7)(g), text(6)(g)
-        x[int(torch.randint(4, 8, (), generator=g)):] = 0
+        x[int(torch.randint(4, 8, (), generator=g)) :] = 0
         return x, y
 
     def warmup(step, d=16, steps=4):
         return d**-0.5 * min((step + 1) ** -0.5, (step + 1) * steps**-1.5)
 
-    return Task(Translator(), sample, lambda net, x, y: F.cross_entropy(net(x, y[:, :-1]).flatten(0, 1), y[:, 1:].flatten(), label_smoothing=0.1),
-                lambda net, x, y: net(x, y), functools.partial(torch.optim.Adam, lr=1.0, betas=(0.9, 0.98), eps=1e-9),
-                functools.partial(torch.optim.lr_scheduler.LambdaLR, lr_lambda=warmup))
+    return Task(
+        Translator(),
+        sample,
+        lambda net, x, y: F.cross_entropy(net(x, y[:, :-1]).flatten(0, 1), y[:, 1:].flatten(), label_smoothing=0.1),
+        lambda net, x, y: net(x, y),
+        functools.partial(torch.optim.Adam, lr=1.0, betas=(0.9, 0.98), eps=1e-9),
+        functools.partial(torch.optim.lr_scheduler.LambdaLR, lr_lambda=warmup),
+    )
 
 
 @model("language")
 def transformer_encoder():
     """nn.TransformerEncoder, sentences classified."""
+
     class Encoder(nn.Module):
         def __init__(self, d=16):
             super().__init__()
@@ -168,14 +193,22 @@ class GPT(nn.Module):
 @model("language")
 def gpt():
     """A small GPT with tied embeddings."""
-    return Task(GPT(), text(12), next_token, optimizer=functools.partial(torch.optim.AdamW, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1), clip=1.0,
-                schedule=lambda o: torch.optim.lr_scheduler.SequentialLR(o, [torch.optim.lr_scheduler.LinearLR(o, 0.1, total_iters=1),
-                                                                             torch.optim.lr_scheduler.CosineAnnealingLR(o, 3)], [1]))
+    return Task(
+        GPT(),
+        text(12),
+        next_token,
+        optimizer=functools.partial(torch.optim.AdamW, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1),
+        clip=1.0,
+        schedule=lambda o: torch.optim.lr_scheduler.SequentialLR(
+            o, [torch.optim.lr_scheduler.LinearLR(o, 0.1, total_iters=1), torch.optim.lr_scheduler.CosineAnnealingLR(o, 3)], [1]
+        ),
+    )
 
 
 @model("language")
 def gpt_bfloat16():
     """The same under autocast to bfloat16."""
+
     def loss(net, x):
         logits = net(x[:, :-1])
         return F.cross_entropy(logits.float().flatten(0, 1), x[:, 1:].flatten())
@@ -210,6 +243,7 @@ def mixture_of_experts():
 @model("language")
 def llama():
     """RMS norm, rotary positions (complex numbers, as in Meta's code), grouped queries, SwiGLU."""
+
     class Layer(nn.Module):
         def __init__(self, d, heads, groups):
             super().__init__()
@@ -251,6 +285,7 @@ def llama():
 @model("language")
 def mamba():
     """A selective state space model, one step after another."""
+
     class Mamba(nn.Module):
         def __init__(self, d=16, states=4):
             super().__init__()
@@ -261,7 +296,7 @@ def mamba():
 
         def forward(self, x):
             x, z = self.into(self.embed(x)).chunk(2, -1)
-            x = F.silu(self.conv(x.transpose(1, 2))[..., :x.shape[1]].transpose(1, 2))
+            x = F.silu(self.conv(x.transpose(1, 2))[..., : x.shape[1]].transpose(1, 2))
             (b, c), delta, a = self.bc(x).chunk(2, -1), F.softplus(self.step(x)), -torch.exp(self.log_a)
             decay, gain = torch.exp(delta.unsqueeze(-1) * a), (delta * x).unsqueeze(-1) * b.unsqueeze(2)
             h, ys = torch.zeros_like(gain[:, 0]), []
@@ -276,10 +311,17 @@ def mamba():
 @model("language")
 def linear_attention():
     """Causal linear attention by cumulative sums."""
+
     class Linear(nn.Module):
         def __init__(self, d=16):
             super().__init__()
-            self.embed, self.q, self.k, self.v, self.out = nn.Embedding(WORDS, d), nn.Linear(d, d), nn.Linear(d, d), nn.Linear(d, d), nn.Linear(d, WORDS)
+            self.embed, self.q, self.k, self.v, self.out = (
+                nn.Embedding(WORDS, d),
+                nn.Linear(d, d),
+                nn.Linear(d, d),
+                nn.Linear(d, d),
+                nn.Linear(d, WORDS),
+            )
 
         def forward(self, x):
             x = self.embed(x)
@@ -318,6 +360,7 @@ def sparse_word2vec():
 @model("language")
 def fast_text():
     """A bag of words, averaged (PyTorch's tutorial: nn.EmbeddingBag)."""
+
     class Bag(nn.Module):
         def __init__(self):
             super().__init__()
@@ -327,13 +370,19 @@ def fast_text():
             offsets = torch.arange(0, x.numel(), x.shape[1], device=x.device)
             return self.out(self.bag(x.flatten(), offsets))
 
-    return Task(Bag(), tokens(WORDS, 8), classify, optimizer=functools.partial(torch.optim.SGD, lr=5.0),
-                schedule=functools.partial(torch.optim.lr_scheduler.StepLR, step_size=1, gamma=0.1))
+    return Task(
+        Bag(),
+        tokens(WORDS, 8),
+        classify,
+        optimizer=functools.partial(torch.optim.SGD, lr=5.0),
+        schedule=functools.partial(torch.optim.lr_scheduler.StepLR, step_size=1, gamma=0.1),
+    )
 
 
 @model("language")
 def text_cnn():
     """Convolutions of several widths, the greatest over the sentence (Kim, 2014)."""
+
     class TextCNN(nn.Module):
         def __init__(self):
             super().__init__()
@@ -350,6 +399,7 @@ def text_cnn():
 @model("language")
 def conditional_random_field():
     """A BiLSTM whose tags are a chain: forward algorithm, Viterbi."""
+
     class CRF(nn.Module):
         def __init__(self, tags=5):
             super().__init__()
@@ -386,10 +436,15 @@ def conditional_random_field():
 @model("language")
 def low_rank_adapter():
     """LoRA: a frozen model, products of two thin matrices beside its layers, merged for serving."""
+
     class LoRA(nn.Module):
         def __init__(self, linear, rank=2):
             super().__init__()
-            self.linear, self.a, self.b = linear.requires_grad_(False), nn.Parameter(torch.randn(rank, linear.in_features) * 0.1), nn.Parameter(torch.zeros(linear.out_features, rank))
+            self.linear, self.a, self.b = (
+                linear.requires_grad_(False),
+                nn.Parameter(torch.randn(rank, linear.in_features) * 0.1),
+                nn.Parameter(torch.zeros(linear.out_features, rank)),
+            )
 
         def forward(self, x):
             if self.training:
@@ -417,7 +472,9 @@ def preferences():
             base = log_prob(net["reference"], good) - log_prob(net["reference"], bad)
         return -F.logsigmoid(0.1 * (log_prob(net["policy"], good) - log_prob(net["policy"], bad) - base)).mean()
 
-    return Task(net, lambda g: (*text(8)(g), *text(8)(g)), loss, lambda net, good, bad: net["policy"](good), functools.partial(torch.optim.RMSprop, lr=1e-4))
+    return Task(
+        net, lambda g: (*text(8)(g), *text(8)(g)), loss, lambda net, good, bad: net["policy"](good), functools.partial(torch.optim.RMSprop, lr=1e-4)
+    )
 
 
 @model("language")
@@ -436,6 +493,7 @@ def distillation():
 @model("language")
 def alibi_local():
     """Attention with linear biases within a window, additive masks of float numbers."""
+
     class Net(nn.Module):
         def __init__(self, d=16, heads=2):
             super().__init__()
@@ -455,10 +513,15 @@ def alibi_local():
 @model("language")
 def adaptive_softmax():
     """A large vocabulary by nn.AdaptiveLogSoftmaxWithLoss."""
+
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.rnn, self.out = nn.Embedding(WORDS, 16), nn.RNN(16, 16, batch_first=True), nn.AdaptiveLogSoftmaxWithLoss(16, WORDS, [8, 20], 2.0)
+            self.embed, self.rnn, self.out = (
+                nn.Embedding(WORDS, 16),
+                nn.RNN(16, 16, batch_first=True),
+                nn.AdaptiveLogSoftmaxWithLoss(16, WORDS, [8, 20], 2.0),
+            )
 
         def forward(self, x):
             return self.out.log_prob(self.rnn(self.embed(x))[0].flatten(0, 1))
@@ -469,6 +532,7 @@ def adaptive_softmax():
 @model("language")
 def beam_search():
     """A recurrent language model that writes by beams: topk, gathers, sampling by Gumbel noise of its own seed."""
+
     class Writer(nn.Module):
         def __init__(self, d=16):
             super().__init__()
@@ -484,11 +548,16 @@ def beam_search():
 
     def write(net, x, beams=3):
         count = len(x)
-        sequences, scores = x[:, :1].repeat(1, beams).unsqueeze(2), torch.tensor([0.0] + [float("-inf")] * (beams - 1), device=x.device).repeat(count, 1)
+        sequences, scores = (
+            x[:, :1].repeat(1, beams).unsqueeze(2),
+            torch.tensor([0.0] + [float("-inf")] * (beams - 1), device=x.device).repeat(count, 1),
+        )
         for _ in range(4):
             logp = net(sequences.flatten(0, 1))[:, -1].log_softmax(-1).unflatten(0, (count, beams))
             scores, best = (scores.unsqueeze(2) + logp).flatten(1).topk(beams)
-            sequences = torch.cat([sequences.gather(1, (best // WORDS).unsqueeze(2).expand(-1, -1, sequences.shape[2])), (best % WORDS).unsqueeze(2)], 2)
+            sequences = torch.cat(
+                [sequences.gather(1, (best // WORDS).unsqueeze(2).expand(-1, -1, sequences.shape[2])), (best % WORDS).unsqueeze(2)], 2
+            )
         return scores, sequences
 
     return Task(Writer(), text(8), next_token, write)

@@ -19,10 +19,16 @@ def rating(g):
 @model("recommendation")
 def matrix_factorisation():
     """Users times items, with biases; a penalty on the weights."""
+
     class MF(nn.Module):
         def __init__(self, d=8):
             super().__init__()
-            self.user, self.item, self.user_bias, self.item_bias = nn.Embedding(USERS, d), nn.Embedding(ITEMS, d), nn.Embedding(USERS, 1), nn.Embedding(ITEMS, 1)
+            self.user, self.item, self.user_bias, self.item_bias = (
+                nn.Embedding(USERS, d),
+                nn.Embedding(ITEMS, d),
+                nn.Embedding(USERS, 1),
+                nn.Embedding(ITEMS, 1),
+            )
 
         def forward(self, user, item):
             return (self.user(user) * self.item(item)).sum(1) + self.user_bias(user).squeeze(1) + self.item_bias(item).squeeze(1)
@@ -36,6 +42,7 @@ def matrix_factorisation():
 @model("recommendation")
 def neural_filtering():
     """Products and a perceptron side by side (NCF)."""
+
     class NCF(nn.Module):
         def __init__(self, d=6):
             super().__init__()
@@ -46,8 +53,13 @@ def neural_filtering():
             a, b, c, d = (e(i) for e, i in zip(self.embed, (user, item, user, item)))
             return self.out(torch.cat([a * b, F.relu(self.mlp(torch.cat([c, d], 1)))], 1)).squeeze(1)
 
-    return Task(NCF(), rating, lambda net, user, item, r: F.binary_cross_entropy(net(user, item).sigmoid(), (r > 2).float()), lambda net, user, item, _: net(user, item),
-                torch.optim.Adam)
+    return Task(
+        NCF(),
+        rating,
+        lambda net, user, item, r: F.binary_cross_entropy(net(user, item).sigmoid(), (r > 2).float()),
+        lambda net, user, item, _: net(user, item),
+        torch.optim.Adam,
+    )
 
 
 @model("recommendation")
@@ -62,7 +74,13 @@ def bayesian_ranking():
         other = torch.randint(0, ITEMS, item.shape, device=item.device)
         return -F.logsigmoid(score(net, user, item) - score(net, user, other)).mean()
 
-    return Task(net, rating, loss, lambda net, user, item, _: (net["user"](user) @ net["item"].weight.T).topk(5), functools.partial(torch.optim.Adagrad, lr=0.05))
+    return Task(
+        net,
+        rating,
+        loss,
+        lambda net, user, item, _: (net["user"](user) @ net["item"].weight.T).topk(5),
+        functools.partial(torch.optim.Adagrad, lr=0.05),
+    )
 
 
 def columns(g):
@@ -72,16 +90,23 @@ def columns(g):
 
 
 def on_columns(net, **options):
-    return Task(net, columns, lambda net, x, c, label: F.binary_cross_entropy_with_logits(net(x, c), label), lambda net, x, c, _: net(x, c), **options)
+    return Task(
+        net, columns, lambda net, x, c, label: F.binary_cross_entropy_with_logits(net(x, c), label), lambda net, x, c, _: net(x, c), **options
+    )
 
 
 @model("recommendation")
 def wide_and_deep():
     """A linear model of crossed columns beside a perceptron."""
+
     class Wide(nn.Module):
         def __init__(self):
             super().__init__()
-            self.wide, self.embed, self.deep = nn.Embedding(100, 1), nn.Embedding(30, 4), nn.Sequential(perceptron(16, 16, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+            self.wide, self.embed, self.deep = (
+                nn.Embedding(100, 1),
+                nn.Embedding(30, 4),
+                nn.Sequential(perceptron(16, 16, 8), nn.BatchNorm1d(8), nn.Linear(8, 1)),
+            )
 
         def forward(self, x, c):
             crossed = c[:, 0] * 10 + c[:, 1]
@@ -94,6 +119,7 @@ def wide_and_deep():
 @model("recommendation")
 def deep_fm():
     """A factorisation machine, (sum squared less sum of squares) / 2, and a perceptron."""
+
     class FM(nn.Module):
         def __init__(self):
             super().__init__()
@@ -111,6 +137,7 @@ def deep_fm():
 @model("recommendation")
 def dlrm():
     """DLRM: bags of categories, products of all pairs."""
+
     class DLRM(nn.Module):
         def __init__(self, d=4):
             super().__init__()
@@ -129,10 +156,15 @@ def dlrm():
 @model("recommendation")
 def deep_cross():
     """DCN V2: crosses of low rank, experts chosen by a gate."""
+
     class DCN(nn.Module):
         def __init__(self, d=16):
             super().__init__()
-            self.embed, self.v, self.u = nn.Embedding(30, 4), nn.ModuleList(nn.Linear(d, 4, bias=False) for _ in range(2)), nn.ModuleList(nn.Linear(4, d) for _ in range(2))
+            self.embed, self.v, self.u = (
+                nn.Embedding(30, 4),
+                nn.ModuleList(nn.Linear(d, 4, bias=False) for _ in range(2)),
+                nn.ModuleList(nn.Linear(4, d) for _ in range(2)),
+            )
             self.experts, self.gate, self.out = nn.ModuleList(perceptron(d, 8, 4) for _ in range(3)), nn.Linear(d, 3), nn.Linear(4, 1)
 
         def forward(self, x, c):
@@ -148,7 +180,9 @@ def deep_cross():
 @model("recommendation")
 def two_towers():
     """Users and items by networks of their own; others of the batch are what was not chosen, less the logarithm of their frequency."""
-    net = nn.ModuleDict({"user": nn.Sequential(nn.Embedding(USERS, 8), nn.Linear(8, 8)), "item": nn.Sequential(nn.Embedding(ITEMS, 8), nn.Linear(8, 8))})
+    net = nn.ModuleDict(
+        {"user": nn.Sequential(nn.Embedding(USERS, 8), nn.Linear(8, 8)), "item": nn.Sequential(nn.Embedding(ITEMS, 8), nn.Linear(8, 8))}
+    )
     frequency = torch.arange(1.0, ITEMS + 1) / 465
 
     def loss(net, user, item, _):
@@ -166,11 +200,20 @@ def history(g):
 @model("recommendation")
 def sasrec():
     """Self-attention over what was chosen before; binary cross entropy with negative samples."""
+
     class SASRec(nn.Module):
         def __init__(self, d=8):
             super().__init__()
-            self.item, self.place, self.attention = nn.Embedding(ITEMS, d, padding_idx=0), nn.Embedding(8, d), nn.MultiheadAttention(d, 2, 0.1, batch_first=True)
-            self.norm1, self.norm2, self.conv = nn.LayerNorm(d, 1e-8), nn.LayerNorm(d, 1e-8), nn.Sequential(nn.Conv1d(d, d, 1), nn.ReLU(), nn.Conv1d(d, d, 1))
+            self.item, self.place, self.attention = (
+                nn.Embedding(ITEMS, d, padding_idx=0),
+                nn.Embedding(8, d),
+                nn.MultiheadAttention(d, 2, 0.1, batch_first=True),
+            )
+            self.norm1, self.norm2, self.conv = (
+                nn.LayerNorm(d, 1e-8),
+                nn.LayerNorm(d, 1e-8),
+                nn.Sequential(nn.Conv1d(d, d, 1), nn.ReLU(), nn.Conv1d(d, d, 1)),
+            )
 
         def forward(self, x):
             n = x.shape[1]
@@ -185,12 +228,19 @@ def sasrec():
         yes, no = (h * net.item(after)).sum(-1), (h * net.item(other)).sum(-1)
         return F.binary_cross_entropy_with_logits(yes, torch.ones_like(yes)) + F.binary_cross_entropy_with_logits(no, torch.zeros_like(no))
 
-    return Task(SASRec(), history, loss, lambda net, x: net(x[:, :-1])[:, -1] @ net.item.weight.T, functools.partial(torch.optim.Adam, lr=1e-3, betas=(0.9, 0.98)))
+    return Task(
+        SASRec(),
+        history,
+        loss,
+        lambda net, x: net(x[:, :-1])[:, -1] @ net.item.weight.T,
+        functools.partial(torch.optim.Adam, lr=1e-3, betas=(0.9, 0.98)),
+    )
 
 
 @model("recommendation")
 def gru4rec():
     """Sessions by a GRU, the loss TOP1-max."""
+
     class GRU4Rec(nn.Module):
         def __init__(self):
             super().__init__()
@@ -210,6 +260,7 @@ def gru4rec():
 @model("recommendation")
 def interest_network():
     """DIN: attention of the candidate to what was chosen, Dice activations."""
+
     class Dice(nn.Module):
         def __init__(self, d):
             super().__init__()
@@ -222,7 +273,11 @@ def interest_network():
     class DIN(nn.Module):
         def __init__(self, d=6):
             super().__init__()
-            self.item, self.score, self.out = nn.Embedding(ITEMS, d), perceptron(4 * d, 8, 1, activation=nn.Sigmoid), nn.Sequential(nn.Linear(2 * d, 8), Dice(8), nn.Linear(8, 1))
+            self.item, self.score, self.out = (
+                nn.Embedding(ITEMS, d),
+                perceptron(4 * d, 8, 1, activation=nn.Sigmoid),
+                nn.Sequential(nn.Linear(2 * d, 8), Dice(8), nn.Linear(8, 1)),
+            )
 
         def forward(self, x):
             past, candidate = self.item(x[:, :-1]), self.item(x[:, -1:])
@@ -230,7 +285,12 @@ def interest_network():
             weights = self.score(torch.cat([q, past, q - past, q * past], -1))
             return self.out(torch.cat([(weights * past).sum(1), candidate.squeeze(1)], 1)).squeeze(1)
 
-    return Task(DIN(), history, lambda net, x: F.binary_cross_entropy_with_logits(net(x), (x[:, -1] % 2).float()), optimizer=functools.partial(torch.optim.Adam, lr=1e-3))
+    return Task(
+        DIN(),
+        history,
+        lambda net, x: F.binary_cross_entropy_with_logits(net(x), (x[:, -1] % 2).float()),
+        optimizer=functools.partial(torch.optim.Adam, lr=1e-3),
+    )
 
 
 @model("recommendation")
@@ -244,21 +304,33 @@ def multinomial_vae():
         kl = 0.5 * (mean.square() + log_var.exp() - 1 - log_var).sum(1).mean()
         return -(net["decode"](z).log_softmax(1) * x).sum(1).mean() + 0.2 * kl
 
-    return Task(net, lambda g: (torch.randint(0, 2, (ITEMS,), generator=g).float(),), loss, lambda net, x: net["decode"](net["encode"](F.normalize(x))[:, :4]))
+    return Task(
+        net, lambda g: (torch.randint(0, 2, (ITEMS,), generator=g).float(),), loss, lambda net, x: net["decode"](net["encode"](F.normalize(x))[:, :4])
+    )
 
 
 @model("recommendation")
 def tabular_transformer():
     """FT-Transformer: each column a token."""
+
     class FT(nn.Module):
         def __init__(self, d=8):
             super().__init__()
-            self.weight, self.bias, self.embed, self.cls = nn.Parameter(torch.randn(4, d)), nn.Parameter(torch.randn(4, d)), nn.Embedding(30, d), nn.Parameter(torch.randn(1, 1, d))
+            self.weight, self.bias, self.embed, self.cls = (
+                nn.Parameter(torch.randn(4, d)),
+                nn.Parameter(torch.randn(4, d)),
+                nn.Embedding(30, d),
+                nn.Parameter(torch.randn(1, 1, d)),
+            )
             self.encoder = nn.TransformerEncoderLayer(d, 2, 16, 0.1, activation=F.gelu, batch_first=True, norm_first=True)
             self.out = nn.Linear(d, 1)
 
         def forward(self, x, c):
-            tokens = [self.cls.expand(len(x), -1, -1), x.unsqueeze(2) * self.weight + self.bias, self.embed(c + torch.arange(0, 30, 10, device=c.device))]
+            tokens = [
+                self.cls.expand(len(x), -1, -1),
+                x.unsqueeze(2) * self.weight + self.bias,
+                self.embed(c + torch.arange(0, 30, 10, device=c.device)),
+            ]
             return self.out(self.encoder(torch.cat(tokens, 1))[:, 0]).squeeze(1)
 
     return on_columns(FT(), optimizer=functools.partial(torch.optim.AdamW, lr=1e-3, amsgrad=True))
@@ -267,10 +339,15 @@ def tabular_transformer():
 @model("recommendation")
 def oblivious_trees():
     """Soft decision trees of one question a level (NODE): products of sigmoids over leaves."""
+
     class Trees(nn.Module):
         def __init__(self, trees=6, depth=3):
             super().__init__()
-            self.choose, self.threshold, self.scale = nn.Parameter(torch.randn(7, trees, depth)), nn.Parameter(torch.zeros(trees, depth)), nn.Parameter(torch.zeros(trees, depth))
+            self.choose, self.threshold, self.scale = (
+                nn.Parameter(torch.randn(7, trees, depth)),
+                nn.Parameter(torch.zeros(trees, depth)),
+                nn.Parameter(torch.zeros(trees, depth)),
+            )
             self.leaves = nn.Parameter(torch.randn(trees, 2**depth) * 0.1)
             self.register_buffer("bits", torch.arange(2**depth).unsqueeze(1) >> torch.arange(depth) & 1)
 

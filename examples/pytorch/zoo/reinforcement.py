@@ -14,8 +14,13 @@ STATE, ACTIONS = 4, 3
 
 def transition(g):
     """State, action, reward, next state, whether it ended."""
-    return (torch.randn(STATE, generator=g), torch.randint(0, ACTIONS, (), generator=g), torch.rand((), generator=g), torch.randn(STATE, generator=g),
-            torch.randint(0, 2, (), generator=g).float())
+    return (
+        torch.randn(STATE, generator=g),
+        torch.randint(0, ACTIONS, (), generator=g),
+        torch.rand((), generator=g),
+        torch.randn(STATE, generator=g),
+        torch.randint(0, 2, (), generator=g).float(),
+    )
 
 
 def continuous(g):
@@ -42,6 +47,7 @@ def follow(net, rate=0.05):
 @model("reinforcement")
 def dqn():
     """Double Q-learning with a dueling network and a slow target."""
+
     class Dueling(nn.Module):
         def __init__(self):
             super().__init__()
@@ -58,8 +64,15 @@ def dqn():
             target = r + 0.99 * (1 - done) * net["q_target"](s2).gather(1, best).squeeze(1)
         return F.smooth_l1_loss(net["q"](s).gather(1, a.unsqueeze(1)).squeeze(1), target)
 
-    return Task(with_target(q=Dueling()), transition, loss, lambda net, s, *_: net["q"](s).max(1), functools.partial(torch.optim.AdamW, lr=1e-4, amsgrad=True),
-                after=follow, clip=100.0)
+    return Task(
+        with_target(q=Dueling()),
+        transition,
+        loss,
+        lambda net, s, *_: net["q"](s).max(1),
+        functools.partial(torch.optim.AdamW, lr=1e-4, amsgrad=True),
+        after=follow,
+        clip=100.0,
+    )
 
 
 @model("reinforcement")
@@ -81,12 +94,20 @@ def distributional_q():
         logp = net["q"](s).unflatten(1, (ACTIONS, 11)).log_softmax(2)[torch.arange(len(s)), a]
         return -(m * logp).sum(1).mean()
 
-    return Task(with_target(q=perceptron(STATE, 16, ACTIONS * 11)), transition, loss, lambda net, s, *_: net["q"](s), functools.partial(torch.optim.Adam, lr=1e-3, eps=1e-4), after=follow)
+    return Task(
+        with_target(q=perceptron(STATE, 16, ACTIONS * 11)),
+        transition,
+        loss,
+        lambda net, s, *_: net["q"](s),
+        functools.partial(torch.optim.Adam, lr=1e-3, eps=1e-4),
+        after=follow,
+    )
 
 
 @model("reinforcement")
 def quantile_q():
     """Implicit quantiles: cosines of drawn fractions, the quantile Huber loss."""
+
     class IQN(nn.Module):
         def __init__(self):
             super().__init__()
@@ -107,7 +128,13 @@ def quantile_q():
         huber = F.huber_loss(found.unsqueeze(2).expand_as(error), target.unsqueeze(1).expand_as(error), reduction="none")
         return ((tau.unsqueeze(2) - (error.detach() < 0).float()).abs() * huber).mean()
 
-    return Task(with_target(q=IQN()), transition, loss, lambda net, s, *_: net["q"](s, torch.linspace(0.1, 0.9, 5, device=s.device).expand(len(s), -1)).mean(1), after=follow)
+    return Task(
+        with_target(q=IQN()),
+        transition,
+        loss,
+        lambda net, s, *_: net["q"](s, torch.linspace(0.1, 0.9, 5, device=s.device).expand(len(s), -1)).mean(1),
+        after=follow,
+    )
 
 
 def returns(r, discount=0.9):
@@ -122,6 +149,7 @@ def returns(r, discount=0.9):
 @model("reinforcement")
 def reinforce():
     """Policy gradients (PyTorch's example): normalised returns, torch.distributions.Categorical."""
+
     def loss(net, s, a, r):
         g = returns(r)
         g = (g - g.mean(1, keepdim=True)) / (g.std(1, keepdim=True) + 1e-6)
@@ -146,6 +174,7 @@ class ActorCritic(nn.Module):
 @model("reinforcement")
 def advantage_actor_critic():
     """A2C: entropy keeps it curious."""
+
     def loss(net, s, a, r):
         logits, value = net(s)
         policy = torch.distributions.Categorical(logits=logits)
@@ -158,6 +187,7 @@ def advantage_actor_critic():
 @model("reinforcement")
 def ppo():
     """Proximal policy optimisation of continuous actions: generalised advantages, clipped ratios, weights that begin orthogonal."""
+
     class Policy(ActorCritic):
         def __init__(self):
             super().__init__(2)
@@ -182,8 +212,14 @@ def ppo():
     def sample(g):
         return torch.randn(8, STATE, generator=g), torch.randn(8, 2, generator=g), torch.rand(8, generator=g), torch.randn(8, generator=g) - 2
 
-    return Task(Policy(), sample, loss, optimizer=functools.partial(torch.optim.Adam, lr=3e-4, eps=1e-5), clip=0.5,
-                schedule=functools.partial(torch.optim.lr_scheduler.LinearLR, start_factor=1.0, end_factor=0.0, total_iters=4))
+    return Task(
+        Policy(),
+        sample,
+        loss,
+        optimizer=functools.partial(torch.optim.Adam, lr=3e-4, eps=1e-5),
+        clip=0.5,
+        schedule=functools.partial(torch.optim.lr_scheduler.LinearLR, start_factor=1.0, end_factor=0.0, total_iters=4),
+    )
 
 
 @model("reinforcement")
@@ -200,8 +236,15 @@ def td3():
         return F.mse_loss(net["q1"](x).squeeze(1), target) + F.mse_loss(net["q2"](x).squeeze(1), target)
 
     both = nn.ModuleList([net["q1"], net["q2"]])
-    return Task(net, continuous, critics, lambda net, s, *_: net["actor"](s), functools.partial(torch.optim.Adam, lr=1e-3), after=follow,
-                phases=[(critics, both), (lambda net, s, *_: -net["q1"](torch.cat([s, net["actor"](s)], 1)).mean(), net["actor"])])
+    return Task(
+        net,
+        continuous,
+        critics,
+        lambda net, s, *_: net["actor"](s),
+        functools.partial(torch.optim.Adam, lr=1e-3),
+        after=follow,
+        phases=[(critics, both), (lambda net, s, *_: -net["q1"](torch.cat([s, net["actor"](s)], 1)).mean(), net["actor"])],
+    )
 
 
 @model("reinforcement")
@@ -232,8 +275,15 @@ def soft_actor_critic():
             _, logp = act(net, s)
         return -(net["temperature"]["log_alpha"] * (logp - 2)).mean()
 
-    return Task(net, continuous, critic, lambda net, s, *_: net["actor"](s)[:, :2].tanh(), functools.partial(torch.optim.Adam, lr=3e-3), after=follow,
-                phases=[(critic, net["q"]), (actor, net["actor"]), (temperature, net["temperature"])])
+    return Task(
+        net,
+        continuous,
+        critic,
+        lambda net, s, *_: net["actor"](s)[:, :2].tanh(),
+        functools.partial(torch.optim.Adam, lr=3e-3),
+        after=follow,
+        phases=[(critic, net["q"]), (actor, net["actor"]), (temperature, net["temperature"])],
+    )
 
 
 @model("reinforcement")
@@ -255,6 +305,7 @@ def conservative_q():
 @model("reinforcement")
 def decision_transformer():
     """Returns, states and actions as one sequence, actions foretold."""
+
     class DT(nn.Module):
         def __init__(self, d=12):
             super().__init__()
@@ -273,11 +324,18 @@ def decision_transformer():
 @model("reinforcement")
 def alpha_zero():
     """Policy and value of a board, residual blocks; targets from a search."""
+
     class Board(nn.Module):
         def __init__(self, d=8):
             super().__init__()
-            self.stem, self.block = nn.Sequential(nn.Conv2d(2, d, 3, padding=1, bias=False), nn.BatchNorm2d(d)), nn.Sequential(nn.Conv2d(d, d, 3, padding=1, bias=False), nn.BatchNorm2d(d))
-            self.policy, self.value = nn.Sequential(nn.Conv2d(d, 1, 1), nn.Flatten()), nn.Sequential(nn.Conv2d(d, 1, 1), nn.Flatten(), nn.Linear(25, 8), nn.ReLU(), nn.Linear(8, 1), nn.Tanh())
+            self.stem, self.block = (
+                nn.Sequential(nn.Conv2d(2, d, 3, padding=1, bias=False), nn.BatchNorm2d(d)),
+                nn.Sequential(nn.Conv2d(d, d, 3, padding=1, bias=False), nn.BatchNorm2d(d)),
+            )
+            self.policy, self.value = (
+                nn.Sequential(nn.Conv2d(d, 1, 1), nn.Flatten()),
+                nn.Sequential(nn.Conv2d(d, 1, 1), nn.Flatten(), nn.Linear(25, 8), nn.ReLU(), nn.Linear(8, 1), nn.Tanh()),
+            )
 
         def forward(self, x):
             x = F.relu(self.stem(x))
@@ -289,7 +347,11 @@ def alpha_zero():
         return F.cross_entropy(p, visits) + F.mse_loss(v, won)
 
     def sample(g):
-        return torch.randint(0, 2, (2, 5, 5), generator=g).float(), torch.rand(25, generator=g).softmax(0), torch.randint(-1, 2, (), generator=g).float()
+        return (
+            torch.randint(0, 2, (2, 5, 5), generator=g).float(),
+            torch.rand(25, generator=g).softmax(0),
+            torch.randint(-1, 2, (), generator=g).float(),
+        )
 
     return Task(Board(), sample, loss, optimizer=functools.partial(torch.optim.SGD, lr=0.02, momentum=0.9, weight_decay=1e-4))
 
@@ -297,6 +359,7 @@ def alpha_zero():
 @model("reinforcement")
 def world_model():
     """Dreamer's latent states: a recurrent cell, categories drawn with straight-through gradients, balanced divergences."""
+
     class RSSM(nn.Module):
         def __init__(self, d=8):
             super().__init__()
@@ -334,6 +397,7 @@ def world_model():
 @model("reinforcement")
 def curiosity():
     """Random network distillation: surprise is the error of foretelling a fixed network, of states scaled by running moments."""
+
     class RND(nn.Module):
         def __init__(self):
             super().__init__()

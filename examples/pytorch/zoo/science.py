@@ -18,6 +18,7 @@ class Sine(nn.Module):
 @model("science")
 def pinn():
     """Burgers' equation: derivatives of the network are the loss."""
+
     def derivative(y, x):
         return torch.autograd.grad(y.sum(), x, create_graph=True)[0]
 
@@ -30,19 +31,30 @@ def pinn():
         start = torch.stack([x[:, 0].detach(), torch.zeros(len(x), device=x.device)], 1)
         return residual.square().mean() + (net(start).squeeze(1) + torch.sin(math.pi * start[:, 0])).square().mean()
 
-    return Task(perceptron(2, 16, 16, 1, activation=nn.Tanh), lambda g: (torch.rand(2, generator=g) * 2 - 1,), loss, optimizer=functools.partial(torch.optim.Adam, lr=1e-3))
+    return Task(
+        perceptron(2, 16, 16, 1, activation=nn.Tanh),
+        lambda g: (torch.rand(2, generator=g) * 2 - 1,),
+        loss,
+        optimizer=functools.partial(torch.optim.Adam, lr=1e-3),
+    )
 
 
 @model("science")
 def pinn_lbfgs():
     """An ordinary differential equation by LBFGS."""
+
     def loss(net, x):
         x = x.requires_grad_()
         y = net(x)
         (dy,) = torch.autograd.grad(y.sum(), x, create_graph=True)
         return (dy + y).square().mean() + (net(torch.zeros_like(x)) - 1).square().mean()
 
-    return Task(perceptron(1, 12, 1, activation=nn.Tanh), lambda g: (torch.rand(1, generator=g),), loss, optimizer=functools.partial(torch.optim.LBFGS, lr=0.1, max_iter=4, line_search_fn="strong_wolfe"))
+    return Task(
+        perceptron(1, 12, 1, activation=nn.Tanh),
+        lambda g: (torch.rand(1, generator=g),),
+        loss,
+        optimizer=functools.partial(torch.optim.LBFGS, lr=0.1, max_iter=4, line_search_fn="strong_wolfe"),
+    )
 
 
 @model("science")
@@ -73,13 +85,21 @@ def deep_onet():
         f, x = torch.randn(8, generator=g), torch.rand(5, generator=g)
         return f, x, (f.cumsum(0)[(x * 7.99).long()]) / 8
 
-    return Task(net, sample, lambda net, f, x, y: (found(net, f, x) - y).norm() / y.norm(), lambda net, f, x, y: found(net, f, x),
-                schedule=lambda o: torch.optim.lr_scheduler.ChainedScheduler([torch.optim.lr_scheduler.ConstantLR(o, 0.5, 2), torch.optim.lr_scheduler.ExponentialLR(o, 0.9)]))
+    return Task(
+        net,
+        sample,
+        lambda net, f, x, y: (found(net, f, x) - y).norm() / y.norm(),
+        lambda net, f, x, y: found(net, f, x),
+        schedule=lambda o: torch.optim.lr_scheduler.ChainedScheduler(
+            [torch.optim.lr_scheduler.ConstantLR(o, 0.5, 2), torch.optim.lr_scheduler.ExponentialLR(o, 0.9)]
+        ),
+    )
 
 
 @model("science")
 def fourier_operator():
     """Fourier neural operator: some frequencies times matrices (torch.fft)."""
+
     class FNO(nn.Module):
         def __init__(self, d=6, modes=4):
             super().__init__()
@@ -89,7 +109,7 @@ def fourier_operator():
         def forward(self, x):
             x = self.into(x.unsqueeze(2))
             spectrum = torch.fft.rfft(x, dim=1)
-            low = torch.einsum("bkd,dek->bke", spectrum[:, :self.modes], torch.view_as_complex(self.weight))
+            low = torch.einsum("bkd,dek->bke", spectrum[:, : self.modes], torch.view_as_complex(self.weight))
             y = torch.fft.irfft(low, n=16, dim=1)
             return self.out(F.gelu(y + self.local(x))).squeeze(2)
 
@@ -112,8 +132,13 @@ def neural_ode():
             path.append(x)
         return torch.stack(path, 1)
 
-    return Task(field, lambda g: (torch.rand(2, generator=g) * 2,), lambda net, x: (solve(net, x)[:, -1] - x.flip(1)).abs().mean(), solve,
-                functools.partial(torch.optim.RMSprop, lr=1e-3))
+    return Task(
+        field,
+        lambda g: (torch.rand(2, generator=g) * 2,),
+        lambda net, x: (solve(net, x)[:, -1] - x.flip(1)).abs().mean(),
+        solve,
+        functools.partial(torch.optim.RMSprop, lr=1e-3),
+    )
 
 
 @model("science")
@@ -128,12 +153,15 @@ def hamiltonian():
         slope = torch.func.vmap(torch.func.grad(energy))(x)
         return torch.stack([slope[:, 1], -slope[:, 0]], 1)
 
-    return Task(net, lambda g: (torch.randn(2, generator=g),), lambda net, x: F.mse_loss(velocity(net, x), torch.stack([x[:, 1], -torch.sin(x[:, 0])], 1)))
+    return Task(
+        net, lambda g: (torch.randn(2, generator=g),), lambda net, x: F.mse_loss(velocity(net, x), torch.stack([x[:, 1], -torch.sin(x[:, 0])], 1))
+    )
 
 
 @model("science")
 def nerf():
     """Radiance fields: rays, sines of places, transmittance by cumulative products, a second sampling where the first saw something."""
+
     class Field(nn.Module):
         def __init__(self):
             super().__init__()
@@ -167,18 +195,33 @@ def nerf():
         d = torch.randn(3, generator=g)
         return torch.randn(3, generator=g) * 0.1, d / d.norm(), torch.rand(3, generator=g)
 
-    return Task(Field(), sample, loss, lambda net, o, d, _: both(net, o, d)[1], functools.partial(torch.optim.Adam, lr=5e-4),
-                functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=0.1 ** (1 / 10)))
+    return Task(
+        Field(),
+        sample,
+        loss,
+        lambda net, o, d, _: both(net, o, d)[1],
+        functools.partial(torch.optim.Adam, lr=5e-4),
+        functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=0.1 ** (1 / 10)),
+    )
 
 
 @model("science")
 def gaussian_splats():
     """Blobs drawn front to back, their places, sizes and colours learnt."""
+
     class Splats(nn.Module):
         def __init__(self, count=8):
             super().__init__()
-            self.place, self.log_size, self.turn = nn.Parameter(torch.rand(count, 2) * 2 - 1), nn.Parameter(torch.zeros(count, 2) - 1), nn.Parameter(torch.zeros(count))
-            self.colour, self.opacity, self.depth = nn.Parameter(torch.randn(count, 3)), nn.Parameter(torch.zeros(count)), nn.Parameter(torch.randn(count), requires_grad=False)
+            self.place, self.log_size, self.turn = (
+                nn.Parameter(torch.rand(count, 2) * 2 - 1),
+                nn.Parameter(torch.zeros(count, 2) - 1),
+                nn.Parameter(torch.zeros(count)),
+            )
+            self.colour, self.opacity, self.depth = (
+                nn.Parameter(torch.randn(count, 3)),
+                nn.Parameter(torch.zeros(count)),
+                nn.Parameter(torch.randn(count), requires_grad=False),
+            )
 
         def forward(self, pixels):
             order = self.depth.argsort()
@@ -190,12 +233,18 @@ def gaussian_splats():
             seen = alpha * torch.cumprod(F.pad(1 - alpha, (1, 0), value=1.0), -1)[..., :-1]
             return (seen.unsqueeze(-1) * self.colour[order].sigmoid()).sum(-2)
 
-    return Task(Splats(), lambda g: (torch.rand(2, generator=g) * 2 - 1, torch.rand(3, generator=g)), lambda net, x, y: F.l1_loss(net(x), y), optimizer=functools.partial(torch.optim.Adam, lr=0.01, eps=1e-15))
+    return Task(
+        Splats(),
+        lambda g: (torch.rand(2, generator=g) * 2 - 1, torch.rand(3, generator=g)),
+        lambda net, x, y: F.l1_loss(net(x), y),
+        optimizer=functools.partial(torch.optim.Adam, lr=0.01, eps=1e-15),
+    )
 
 
 @model("science")
 def gaussian_process():
     """Regression by a Gaussian process: kernels, a Cholesky factor, the marginal likelihood."""
+
     class GP(nn.Module):
         def __init__(self):
             super().__init__()
@@ -222,6 +271,7 @@ def gaussian_process():
 @model("science")
 def deep_kernel():
     """Features of a network, least squares solved in the loss (torch.linalg.solve)."""
+
     def loss(net, x, y):
         f = net(x)
         w = torch.linalg.solve(f.T @ f + 0.1 * torch.eye(6, device=x.device), f.T @ y.unsqueeze(1))
@@ -233,14 +283,19 @@ def deep_kernel():
 @model("science")
 def survival():
     """Cox's partial likelihood: logarithms of cumulative sums of risks, in the order of times."""
+
     def loss(net, x, time, died):
         order = time.argsort(descending=True)
         risk = net(x).squeeze(1)[order]
         return -((risk - torch.logcumsumexp(risk, 0)) * died[order]).sum() / died.sum().clamp(min=1)
 
     net = nn.Sequential(nn.Linear(5, 16), nn.SELU(), nn.AlphaDropout(0.1), nn.Linear(16, 1))
-    return Task(net, lambda g: (torch.randn(5, generator=g), torch.rand((), generator=g), torch.randint(0, 2, (), generator=g).float()), loss,
-                optimizer=functools.partial(torch.optim.NAdam, lr=1e-3, decoupled_weight_decay=True, weight_decay=0.01))
+    return Task(
+        net,
+        lambda g: (torch.randn(5, generator=g), torch.rand((), generator=g), torch.randint(0, 2, (), generator=g).float()),
+        loss,
+        optimizer=functools.partial(torch.optim.NAdam, lr=1e-3, decoupled_weight_decay=True, weight_decay=0.01),
+    )
 
 
 def series(g, length=24):
@@ -277,6 +332,7 @@ def temporal_convolution():
 @model("science")
 def n_beats():
     """N-BEATS: blocks that explain a part of the past; the symmetric percentage error."""
+
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
@@ -302,12 +358,15 @@ def n_beats():
         y, target = net(x[:, :16]), x[:, 16:]
         return (2 * (y - target).abs() / (y.abs() + target.abs()).clamp(min=1e-3)).mean()
 
-    return Task(NBeats(), series, loss, lambda net, x: net(x[:, :16]), schedule=lambda o: torch.optim.lr_scheduler.MultiplicativeLR(o, lambda step: 0.95))
+    return Task(
+        NBeats(), series, loss, lambda net, x: net(x[:, :16]), schedule=lambda o: torch.optim.lr_scheduler.MultiplicativeLR(o, lambda step: 0.95)
+    )
 
 
 @model("science")
 def deep_ar():
     """DeepAR: an LSTM of counts, a negative binomial likelihood (lgamma)."""
+
     class DeepAR(nn.Module):
         def __init__(self):
             super().__init__()
@@ -327,6 +386,7 @@ def deep_ar():
 @model("science")
 def patch_series():
     """PatchTST: patches of a series as tokens, each series normalised by itself; the decomposition of Autoformer."""
+
     class PatchTST(nn.Module):
         def __init__(self, d=8):
             super().__init__()
@@ -340,30 +400,47 @@ def patch_series():
             y = self.out(self.encoder(self.embed((x - trend).unfold(1, 8, 4))).flatten(1)) + self.trend(trend)
             return y * std + mean
 
-    return Task(PatchTST(), series, lambda net, x: F.mse_loss(net(x[:, :16]), x[:, 16:]), lambda net, x: net(x[:, :16]), schedule=lambda o: torch.optim.swa_utils.SWALR(o, 1e-4))
+    return Task(
+        PatchTST(),
+        series,
+        lambda net, x: F.mse_loss(net(x[:, :16]), x[:, 16:]),
+        lambda net, x: net(x[:, :16]),
+        schedule=lambda o: torch.optim.swa_utils.SWALR(o, 1e-4),
+    )
 
 
 @model("science")
 def mixture_density():
     """A mixture of normal distributions whose parts a network gives."""
+
     def log_prob(net, x, y):
         weight, mean, scale = net(x).chunk(3, 1)
         return torch.logsumexp(weight.log_softmax(1) - 0.5 * ((y - mean) / scale.exp()).square() - scale - 0.5 * math.log(2 * math.pi), 1)
 
-    return Task(perceptron(1, 16, 12, activation=nn.Tanh), lambda g: (torch.randn(1, generator=g), torch.randn(1, generator=g)), lambda net, x, y: -log_prob(net, x, y).mean(), log_prob)
+    return Task(
+        perceptron(1, 16, 12, activation=nn.Tanh),
+        lambda g: (torch.randn(1, generator=g), torch.randn(1, generator=g)),
+        lambda net, x, y: -log_prob(net, x, y).mean(),
+        log_prob,
+    )
 
 
 @model("science")
 def evidential():
     """Evidential regression and classification: Dirichlet distributions, lgamma and digamma."""
+
     def loss(net, x, label):
         alpha = F.softplus(net(x)) + 1
         s, t = alpha.sum(1, keepdim=True), F.one_hot(label, 4)
         fit = (t * (torch.digamma(s) - torch.digamma(alpha))).sum(1)
         rest = t + (1 - t) * alpha
         total = rest.sum(1, keepdim=True)
-        kl = (torch.lgamma(total.squeeze(1)) - torch.lgamma(rest).sum(1) - math.lgamma(4)
-              + ((rest - 1) * (torch.digamma(rest) - torch.digamma(total))).sum(1))
+        kl = (
+            torch.lgamma(total.squeeze(1))
+            - torch.lgamma(rest).sum(1)
+            - math.lgamma(4)
+            + ((rest - 1) * (torch.digamma(rest) - torch.digamma(total))).sum(1)
+        )
         return (fit + 0.1 * kl).mean()
 
     return Task(perceptron(6, 16, 4), vectors(6), loss)
@@ -372,6 +449,7 @@ def evidential():
 @model("science")
 def bayes_by_backprop():
     """Weights that are distributions: a draw at each step, the divergence from a prior."""
+
     class Bayesian(nn.Module):
         def __init__(self, a, b):
             super().__init__()
@@ -392,11 +470,14 @@ def bayes_by_backprop():
 @model("science")
 def monte_carlo_gamma():
     """A gamma posterior with reparameterised draws (torch.distributions.Gamma)."""
+
     def loss(net, x, y):
         a, b = (F.softplus(net(x)) + 0.1).chunk(2, 1)
         q = torch.distributions.Gamma(a, b)
         rate = q.rsample()
-        return (rate - y.unsqueeze(1) * rate.log()).mean() + torch.distributions.kl_divergence(q, torch.distributions.Gamma(torch.ones_like(a), torch.ones_like(b))).mean()
+        return (rate - y.unsqueeze(1) * rate.log()).mean() + torch.distributions.kl_divergence(
+            q, torch.distributions.Gamma(torch.ones_like(a), torch.ones_like(b))
+        ).mean()
 
     return Task(perceptron(3, 8, 2), lambda g: (torch.randn(3, generator=g), torch.randint(0, 5, (), generator=g).float()), loss)
 
@@ -421,6 +502,7 @@ def optimal_transport():
 @model("science")
 def stein_variational():
     """Particles that repel each other by a kernel whose width is the median of their distances."""
+
     class Particles(nn.Module):
         def __init__(self):
             super().__init__()
@@ -441,6 +523,7 @@ def stein_variational():
 @model("science")
 def weather():
     """Fields on a globe: circular borders in longitude, weights by the cosine of latitude."""
+
     class Globe(nn.Module):
         def __init__(self, d=8):
             super().__init__()
@@ -462,13 +545,18 @@ def weather():
 @model("science")
 def double_pendulum_f64():
     """A perceptron in double precision, as physicists have it."""
-    return Task(perceptron(4, 16, 4, activation=nn.Tanh).double(), lambda g: tuple(torch.randn(2, 4, generator=g).double()), lambda net, x, y: F.mse_loss(net(x), y),
-                optimizer=functools.partial(torch.optim.Adam, lr=1e-3))
+    return Task(
+        perceptron(4, 16, 4, activation=nn.Tanh).double(),
+        lambda g: tuple(torch.randn(2, 4, generator=g).double()),
+        lambda net, x, y: F.mse_loss(net(x), y),
+        optimizer=functools.partial(torch.optim.Adam, lr=1e-3),
+    )
 
 
 @model("science")
 def meta_learning():
     """MAML: a step on one half of a task, the loss after it on the other, gradients through both."""
+
     def adapted(net, x, y):
         p = dict(net.named_parameters())
         loss = F.mse_loss(torch.func.functional_call(net, p, (x,)), y)
@@ -490,6 +578,7 @@ def meta_learning():
 @model("science")
 def equilibrium():
     """A deep equilibrium: iterated to a fixed point without gradients, then a step with them."""
+
     class Equilibrium(nn.Module):
         def __init__(self):
             super().__init__()
@@ -508,6 +597,7 @@ def equilibrium():
 @model("science")
 def quantisation_aware():
     """Weights and activations rounded to eight bits while it learns (fake quantisation)."""
+
     class Quantised(nn.Module):
         def __init__(self):
             super().__init__()
@@ -523,6 +613,7 @@ def quantisation_aware():
 @model("science")
 def spiking():
     """Spiking neurons with a surrogate gradient (torch.autograd.Function)."""
+
     class Spike(torch.autograd.Function):
         @staticmethod
         def forward(ctx, v):

@@ -71,8 +71,13 @@ def timm_resnet():
     from timm.models.resnet import BasicBlock, ResNet
 
     net = ResNet(BasicBlock, (1, 1, 1, 1), num_classes=10, channels=(8, 12, 16, 24), stem_width=8, stem_type="deep", avg_down=True)
-    return Task(net, images(3, 32), classify, optimizer=functools.partial(torch.optim.SGD, lr=0.05, momentum=0.9, nesterov=True),
-                schedule=functools.partial(torch.optim.lr_scheduler.CosineAnnealingLR, T_max=3))
+    return Task(
+        net,
+        images(3, 32),
+        classify,
+        optimizer=functools.partial(torch.optim.SGD, lr=0.05, momentum=0.9, nesterov=True),
+        schedule=functools.partial(torch.optim.lr_scheduler.CosineAnnealingLR, T_max=3),
+    )
 
 
 @timm_model()
@@ -104,8 +109,15 @@ def timm_mobilenet_v3():
     from timm.models.mobilenetv3 import MobileNetV3
 
     blocks = decode_arch_def([["ds_r1_k3_s2_e1_c8_se0.25_nre"], ["ir_r1_k5_s2_e4_c12_se0.25"], ["cn_r1_k1_s1_c24"]])
-    net = MobileNetV3(blocks, num_classes=10, num_features=32, stem_size=8, act_layer=torch.nn.Hardswish, drop_rate=0.1,
-                      se_layer=functools.partial(SqueezeExcite, gate_layer="hard_sigmoid", rd_divisor=4))
+    net = MobileNetV3(
+        blocks,
+        num_classes=10,
+        num_features=32,
+        stem_size=8,
+        act_layer=torch.nn.Hardswish,
+        drop_rate=0.1,
+        se_layer=functools.partial(SqueezeExcite, gate_layer="hard_sigmoid", rd_divisor=4),
+    )
     return Task(net, images(3, 32), classify, optimizer=SMALL)
 
 
@@ -115,7 +127,9 @@ def timm_mobilenet_v4():
     from timm.models._efficientnet_builder import decode_arch_def
     from timm.models.mobilenetv3 import MobileNetV3
 
-    blocks = decode_arch_def([["cn_r1_k3_s2_e1_c8"], ["uir_r1_a3_k5_s2_e3_c16"], ["mqa_r1_k3_h2_s1_d8_c16", "uir_r1_a0_k3_s1_e2_c16"], ["cn_r1_k1_s1_c24"]])
+    blocks = decode_arch_def(
+        [["cn_r1_k3_s2_e1_c8"], ["uir_r1_a3_k5_s2_e3_c16"], ["mqa_r1_k3_h2_s1_d8_c16", "uir_r1_a0_k3_s1_e2_c16"], ["cn_r1_k1_s1_c24"]]
+    )
     net = MobileNetV3(blocks, num_classes=10, num_features=32, stem_size=8, act_layer=torch.nn.ReLU, layer_scale_init_value=1e-5)
     return Task(net, images(3, 32), classify, optimizer=SMALL)
 
@@ -158,9 +172,21 @@ def timm_nfnet():
     """A network without norms: standardised weights, scaled activations."""
     from timm.models.nfnet import NfCfg, NormFreeNet
 
-    cfg = NfCfg(depths=(1, 1), channels=(16, 24), stem_type="3x3", stem_chs=8, group_size=8, bottle_ratio=0.5, num_features=32, act_layer="silu", attn_layer="se",
-                attn_kwargs={"rd_ratio": 0.5})
-    return Task(NormFreeNet(cfg, num_classes=10), images(3, 32), classify, optimizer=functools.partial(torch.optim.SGD, lr=0.01, momentum=0.9), clip=0.1)
+    cfg = NfCfg(
+        depths=(1, 1),
+        channels=(16, 24),
+        stem_type="3x3",
+        stem_chs=8,
+        group_size=8,
+        bottle_ratio=0.5,
+        num_features=32,
+        act_layer="silu",
+        attn_layer="se",
+        attn_kwargs={"rd_ratio": 0.5},
+    )
+    return Task(
+        NormFreeNet(cfg, num_classes=10), images(3, 32), classify, optimizer=functools.partial(torch.optim.SGD, lr=0.01, momentum=0.9), clip=0.1
+    )
 
 
 @timm_model()
@@ -194,8 +220,13 @@ def timm_caformer():
     """CAFormer: convolutions, then attention, StarReLU."""
     from timm.models.metaformer import Attention, LayerNorm2dNoBias, LayerNormNoBias, MetaFormer, SepConv
 
-    net = MetaFormer(num_classes=10, depths=(1, 1, 1, 1), dims=(8, 8, 32, 32), token_mixers=[SepConv, SepConv, Attention, Attention],
-                     norm_layers=[LayerNorm2dNoBias] * 2 + [LayerNormNoBias] * 2)
+    net = MetaFormer(
+        num_classes=10,
+        depths=(1, 1, 1, 1),
+        dims=(8, 8, 32, 32),
+        token_mixers=[SepConv, SepConv, Attention, Attention],
+        norm_layers=[LayerNorm2dNoBias] * 2 + [LayerNormNoBias] * 2,
+    )
     return Task(net, images(3, 32), classify, optimizer=SMALL)
 
 
@@ -204,8 +235,18 @@ def timm_poolformer():
     """PoolFormer: average pooling instead of attention."""
     from timm.models.metaformer import GroupNorm1, MetaFormer
 
-    net = MetaFormer(num_classes=10, depths=(1, 1, 1, 1), dims=(8, 12, 16, 24), downsample_norm=None, mlp_act=torch.nn.GELU, mlp_bias=True,
-                     norm_layers=GroupNorm1, layer_scale_init_values=1e-5, res_scale_init_values=None, use_mlp_head=False)
+    net = MetaFormer(
+        num_classes=10,
+        depths=(1, 1, 1, 1),
+        dims=(8, 12, 16, 24),
+        downsample_norm=None,
+        mlp_act=torch.nn.GELU,
+        mlp_bias=True,
+        norm_layers=GroupNorm1,
+        layer_scale_init_values=1e-5,
+        res_scale_init_values=None,
+        use_mlp_head=False,
+    )
     return Task(net, images(3, 32), classify, optimizer=SMALL)
 
 
@@ -276,8 +317,13 @@ def timm_maxvit():
     """MaxViT: convolutions, attention in windows and on grids."""
     from timm.models.maxxvit import MaxxVit, MaxxVitCfg, MaxxVitTransformerCfg
 
-    cfg = MaxxVitCfg(embed_dim=(8, 16), depths=(1, 1), block_type=("M", "M"), stem_width=8,
-                     transformer_cfg=MaxxVitTransformerCfg(window_size=(4, 4), grid_size=(4, 4), dim_head=4))
+    cfg = MaxxVitCfg(
+        embed_dim=(8, 16),
+        depths=(1, 1),
+        block_type=("M", "M"),
+        stem_width=8,
+        transformer_cfg=MaxxVitTransformerCfg(window_size=(4, 4), grid_size=(4, 4), dim_head=4),
+    )
     return Task(MaxxVit(cfg, img_size=32, num_classes=10), images(3, 32), classify, optimizer=SMALL)
 
 
@@ -286,8 +332,18 @@ def timm_volo():
     """VOLO: outlook attention, an unfold and a fold."""
     from timm.models.volo import VOLO
 
-    net = VOLO([1, 1], 32, num_classes=10, patch_size=4, stem_hidden_dim=8, embed_dims=[12, 24], num_heads=[2, 2], downsamples=(True, False),
-               outlook_attention=(True, False), use_aux_head=False)
+    net = VOLO(
+        [1, 1],
+        32,
+        num_classes=10,
+        patch_size=4,
+        stem_hidden_dim=8,
+        embed_dims=[12, 24],
+        num_heads=[2, 2],
+        downsamples=(True, False),
+        outlook_attention=(True, False),
+        use_aux_head=False,
+    )
     return Task(net, images(3, 32), classify, optimizer=SMALL)
 
 

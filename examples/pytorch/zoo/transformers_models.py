@@ -9,7 +9,14 @@ from zoo import Task, images, model
 transformers_model = functools.partial(model, "transformers", package="transformers")
 WORDS, LENGTH = 64, 10
 #: Of most configurations.
-TINY = {"vocab_size": WORDS, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 32}
+TINY = {
+    "vocab_size": WORDS,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 32,
+}
 SPECIAL = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
 
 
@@ -23,8 +30,14 @@ def causal(kind, **options):
 
     config = getattr(transformers, kind + "Config")(**{**TINY, **SPECIAL, **options})
     net = transformers.AutoModelForCausalLM.from_config(config)
-    return Task(net, lambda g: (words(g),), lambda net, x: net(input_ids=x, labels=x, use_cache=False).loss, lambda net, x: net(input_ids=x).logits, clip=1.0,
-                schedule=lambda o: transformers.get_linear_schedule_with_warmup(o, 1, 4))
+    return Task(
+        net,
+        lambda g: (words(g),),
+        lambda net, x: net(input_ids=x, labels=x, use_cache=False).loss,
+        lambda net, x: net(input_ids=x).logits,
+        clip=1.0,
+        schedule=lambda o: transformers.get_linear_schedule_with_warmup(o, 1, 4),
+    )
 
 
 def masked(kind, **options):
@@ -42,8 +55,12 @@ def masked(kind, **options):
         labels[0] = x[0]
         return torch.where(labels == -100, x, 3), mask, labels
 
-    return Task(net, sample, lambda net, x, mask, y: net(input_ids=x, attention_mask=mask, labels=y).loss,
-                lambda net, x, mask, y: net(input_ids=x, attention_mask=mask).logits)
+    return Task(
+        net,
+        sample,
+        lambda net, x, mask, y: net(input_ids=x, attention_mask=mask, labels=y).loss,
+        lambda net, x, mask, y: net(input_ids=x, attention_mask=mask).logits,
+    )
 
 
 def to_text(kind, **options):
@@ -52,8 +69,13 @@ def to_text(kind, **options):
 
     config = getattr(transformers, kind + "Config")(**{"vocab_size": WORDS, "decoder_start_token_id": 0, **SPECIAL, **options})
     net = transformers.AutoModelForSeq2SeqLM.from_config(config)
-    return Task(net, lambda g: (words(g), words(g, 6)), lambda net, x, y: net(input_ids=x, labels=y).loss,
-                lambda net, x, y: net(input_ids=x, decoder_input_ids=y).logits, functools.partial(torch.optim.Adafactor, lr=1e-3))
+    return Task(
+        net,
+        lambda g: (words(g), words(g, 6)),
+        lambda net, x, y: net(input_ids=x, labels=y).loss,
+        lambda net, x, y: net(input_ids=x, decoder_input_ids=y).logits,
+        functools.partial(torch.optim.Adafactor, lr=1e-3),
+    )
 
 
 def of_images(kind, size=32, **options):
@@ -133,8 +155,21 @@ def hf_phi():
 @transformers_model()
 def hf_deepseek_v3():
     """DeepSeek V3: latent attention, experts in groups."""
-    return causal("DeepseekV3", n_routed_experts=4, n_group=2, topk_group=1, num_experts_per_tok=2, moe_intermediate_size=16, first_k_dense_replace=1, q_lora_rank=8, kv_lora_rank=8,
-                  qk_rope_head_dim=4, qk_nope_head_dim=4, v_head_dim=8, num_key_value_heads=2)
+    return causal(
+        "DeepseekV3",
+        n_routed_experts=4,
+        n_group=2,
+        topk_group=1,
+        num_experts_per_tok=2,
+        moe_intermediate_size=16,
+        first_k_dense_replace=1,
+        q_lora_rank=8,
+        kv_lora_rank=8,
+        qk_rope_head_dim=4,
+        qk_nope_head_dim=4,
+        v_head_dim=8,
+        num_key_value_heads=2,
+    )
 
 
 @transformers_model()
@@ -221,8 +256,18 @@ def hf_t5():
 @transformers_model()
 def hf_bart():
     """BART."""
-    return to_text("Bart", d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32,
-                   max_position_embeddings=32, forced_eos_token_id=2)
+    return to_text(
+        "Bart",
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_position_embeddings=32,
+        forced_eos_token_id=2,
+    )
 
 
 @transformers_model()
@@ -230,11 +275,31 @@ def hf_whisper():
     """Whisper: spectra to text."""
     import transformers
 
-    net = transformers.WhisperForConditionalGeneration(transformers.WhisperConfig(
-        vocab_size=WORDS, num_mel_bins=8, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32,
-        max_source_positions=16, max_target_positions=16, decoder_start_token_id=1, suppress_tokens=None, begin_suppress_tokens=None, **SPECIAL))
-    return Task(net, lambda g: (torch.randn(8, 32, generator=g), words(g, 6)), lambda net, x, y: net(input_features=x, labels=y).loss,
-                lambda net, x, y: net(input_features=x, decoder_input_ids=y).logits)
+    net = transformers.WhisperForConditionalGeneration(
+        transformers.WhisperConfig(
+            vocab_size=WORDS,
+            num_mel_bins=8,
+            d_model=16,
+            encoder_layers=1,
+            decoder_layers=1,
+            encoder_attention_heads=2,
+            decoder_attention_heads=2,
+            encoder_ffn_dim=32,
+            decoder_ffn_dim=32,
+            max_source_positions=16,
+            max_target_positions=16,
+            decoder_start_token_id=1,
+            suppress_tokens=None,
+            begin_suppress_tokens=None,
+            **SPECIAL,
+        )
+    )
+    return Task(
+        net,
+        lambda g: (torch.randn(8, 32, generator=g), words(g, 6)),
+        lambda net, x, y: net(input_features=x, labels=y).loss,
+        lambda net, x, y: net(input_features=x, decoder_input_ids=y).logits,
+    )
 
 
 @transformers_model()
@@ -242,11 +307,30 @@ def hf_wav2vec2():
     """Wav2Vec 2 for audio classification: weight norm in its positions, SpecAugment."""
     import transformers
 
-    net = transformers.Wav2Vec2ForSequenceClassification(transformers.Wav2Vec2Config(
-        vocab_size=WORDS, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, conv_dim=(8, 8), conv_stride=(4, 2), conv_kernel=(8, 3),
-        num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2, classifier_proj_size=8, num_labels=4, apply_spec_augment=False, num_feat_extract_layers=2))
-    return Task(net, lambda g: (torch.randn(200, generator=g), torch.randint(0, 4, (), generator=g)), lambda net, x, y: net(input_values=x, labels=y).loss,
-                lambda net, x, y: net(input_values=x).logits)
+    net = transformers.Wav2Vec2ForSequenceClassification(
+        transformers.Wav2Vec2Config(
+            vocab_size=WORDS,
+            hidden_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=32,
+            conv_dim=(8, 8),
+            conv_stride=(4, 2),
+            conv_kernel=(8, 3),
+            num_conv_pos_embeddings=4,
+            num_conv_pos_embedding_groups=2,
+            classifier_proj_size=8,
+            num_labels=4,
+            apply_spec_augment=False,
+            num_feat_extract_layers=2,
+        )
+    )
+    return Task(
+        net,
+        lambda g: (torch.randn(200, generator=g), torch.randint(0, 4, (), generator=g)),
+        lambda net, x, y: net(input_values=x, labels=y).loss,
+        lambda net, x, y: net(input_values=x).logits,
+    )
 
 
 @transformers_model()
@@ -254,10 +338,26 @@ def hf_audio_spectrogram():
     """Audio spectrogram transformer."""
     import transformers
 
-    net = transformers.ASTForAudioClassification(transformers.ASTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, max_length=32, num_mel_bins=16,
-                                                                        num_labels=4, patch_size=8, frequency_stride=8, time_stride=8))
-    return Task(net, lambda g: (torch.randn(32, 16, generator=g), torch.randint(0, 4, (), generator=g)), lambda net, x, y: net(input_values=x, labels=y).loss,
-                lambda net, x, y: net(input_values=x).logits)
+    net = transformers.ASTForAudioClassification(
+        transformers.ASTConfig(
+            hidden_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_length=32,
+            num_mel_bins=16,
+            num_labels=4,
+            patch_size=8,
+            frequency_stride=8,
+            time_stride=8,
+        )
+    )
+    return Task(
+        net,
+        lambda g: (torch.randn(32, 16, generator=g), torch.randint(0, 4, (), generator=g)),
+        lambda net, x, y: net(input_values=x, labels=y).loss,
+        lambda net, x, y: net(input_values=x).logits,
+    )
 
 
 @transformers_model()
@@ -277,11 +377,26 @@ def hf_segformer():
     """SegFormer for segmentation: logits enlarged to the image."""
     import transformers
 
-    net = transformers.SegformerForSemanticSegmentation(transformers.SegformerConfig(
-        num_encoder_blocks=2, depths=[1, 1], sr_ratios=[2, 1], hidden_sizes=[8, 16], patch_sizes=[3, 3], strides=[2, 2], num_attention_heads=[1, 2], mlp_ratios=[2, 2],
-        decoder_hidden_size=8, num_labels=3))
-    return Task(net, lambda g: (torch.rand(3, 16, 16, generator=g), torch.randint(0, 3, (16, 16), generator=g)), lambda net, x, y: net(pixel_values=x, labels=y).loss,
-                lambda net, x, y: net(pixel_values=x).logits)
+    net = transformers.SegformerForSemanticSegmentation(
+        transformers.SegformerConfig(
+            num_encoder_blocks=2,
+            depths=[1, 1],
+            sr_ratios=[2, 1],
+            hidden_sizes=[8, 16],
+            patch_sizes=[3, 3],
+            strides=[2, 2],
+            num_attention_heads=[1, 2],
+            mlp_ratios=[2, 2],
+            decoder_hidden_size=8,
+            num_labels=3,
+        )
+    )
+    return Task(
+        net,
+        lambda g: (torch.rand(3, 16, 16, generator=g), torch.randint(0, 3, (16, 16), generator=g)),
+        lambda net, x, y: net(pixel_values=x, labels=y).loss,
+        lambda net, x, y: net(pixel_values=x).logits,
+    )
 
 
 @transformers_model()
@@ -290,10 +405,19 @@ def hf_clip():
     import transformers
 
     parts = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "projection_dim": 8}
-    net = transformers.CLIPModel(transformers.CLIPConfig(text_config={**parts, **SPECIAL, "vocab_size": WORDS, "max_position_embeddings": 16},
-                                                         vision_config={**parts, "image_size": 16, "patch_size": 8}, projection_dim=8))
-    return Task(net, lambda g: (words(g, 8), torch.rand(3, 16, 16, generator=g)), lambda net, x, image: net(input_ids=x, pixel_values=image, return_loss=True).loss,
-                lambda net, x, image: net.get_image_features(pixel_values=image))
+    net = transformers.CLIPModel(
+        transformers.CLIPConfig(
+            text_config={**parts, **SPECIAL, "vocab_size": WORDS, "max_position_embeddings": 16},
+            vision_config={**parts, "image_size": 16, "patch_size": 8},
+            projection_dim=8,
+        )
+    )
+    return Task(
+        net,
+        lambda g: (words(g, 8), torch.rand(3, 16, 16, generator=g)),
+        lambda net, x, image: net(input_ids=x, pixel_values=image, return_loss=True).loss,
+        lambda net, x, image: net.get_image_features(pixel_values=image),
+    )
 
 
 @transformers_model()
@@ -302,10 +426,18 @@ def hf_siglip():
     import transformers
 
     parts = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-    net = transformers.SiglipModel(transformers.SiglipConfig(text_config={**parts, **SPECIAL, "vocab_size": WORDS, "max_position_embeddings": 8, "projection_size": 16},
-                                                             vision_config={**parts, "image_size": 16, "patch_size": 8}))
-    return Task(net, lambda g: (words(g, 8), torch.rand(3, 16, 16, generator=g)), lambda net, x, image: net(input_ids=x, pixel_values=image, return_loss=True).loss,
-                lambda net, x, image: net.get_text_features(input_ids=x))
+    net = transformers.SiglipModel(
+        transformers.SiglipConfig(
+            text_config={**parts, **SPECIAL, "vocab_size": WORDS, "max_position_embeddings": 8, "projection_size": 16},
+            vision_config={**parts, "image_size": 16, "patch_size": 8},
+        )
+    )
+    return Task(
+        net,
+        lambda g: (words(g, 8), torch.rand(3, 16, 16, generator=g)),
+        lambda net, x, image: net(input_ids=x, pixel_values=image, return_loss=True).loss,
+        lambda net, x, image: net.get_text_features(input_ids=x),
+    )
 
 
 @transformers_model()
@@ -313,15 +445,33 @@ def hf_time_series():
     """A transformer of time series with Student's distributions."""
     import transformers
 
-    net = transformers.TimeSeriesTransformerForPrediction(transformers.TimeSeriesTransformerConfig(
-        prediction_length=4, context_length=8, lags_sequence=[1, 2], num_time_features=1, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
-        decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32))
+    net = transformers.TimeSeriesTransformerForPrediction(
+        transformers.TimeSeriesTransformerConfig(
+            prediction_length=4,
+            context_length=8,
+            lags_sequence=[1, 2],
+            num_time_features=1,
+            d_model=16,
+            encoder_layers=1,
+            decoder_layers=1,
+            encoder_attention_heads=2,
+            decoder_attention_heads=2,
+            encoder_ffn_dim=32,
+            decoder_ffn_dim=32,
+        )
+    )
 
     def sample(g):
         return torch.rand(14, generator=g), torch.rand(18, 1, generator=g)
 
     def parts(x, t):
-        return {"past_values": x[:, :10], "past_time_features": t[:, :10], "past_observed_mask": torch.ones_like(x[:, :10]), "future_values": x[:, 10:], "future_time_features": t[:, 10:14]}
+        return {
+            "past_values": x[:, :10],
+            "past_time_features": t[:, :10],
+            "past_observed_mask": torch.ones_like(x[:, :10]),
+            "future_values": x[:, 10:],
+            "future_time_features": t[:, 10:14],
+        }
 
     return Task(net, sample, lambda net, x, t: net(**parts(x, t)).loss, lambda net, x, t: net(**parts(x, t)).params)
 
@@ -331,10 +481,26 @@ def hf_patch_tst():
     """PatchTST."""
     import transformers
 
-    net = transformers.PatchTSTForPrediction(transformers.PatchTSTConfig(num_input_channels=2, context_length=16, patch_length=4, patch_stride=4, prediction_length=4, d_model=16,
-                                                                         num_hidden_layers=1, num_attention_heads=2, ffn_dim=32, loss="mse"))
-    return Task(net, lambda g: tuple(torch.randn(20, 2, generator=g).split([16, 4])), lambda net, x, y: net(past_values=x, future_values=y).loss,
-                lambda net, x, y: net(past_values=x).prediction_outputs)
+    net = transformers.PatchTSTForPrediction(
+        transformers.PatchTSTConfig(
+            num_input_channels=2,
+            context_length=16,
+            patch_length=4,
+            patch_stride=4,
+            prediction_length=4,
+            d_model=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            ffn_dim=32,
+            loss="mse",
+        )
+    )
+    return Task(
+        net,
+        lambda g: tuple(torch.randn(20, 2, generator=g).split([16, 4])),
+        lambda net, x, y: net(past_values=x, future_values=y).loss,
+        lambda net, x, y: net(past_values=x).prediction_outputs,
+    )
 
 
 @transformers_model()
@@ -342,14 +508,22 @@ def hf_decision_transformer():
     """Decision transformer."""
     import transformers
 
-    net = transformers.DecisionTransformerModel(transformers.DecisionTransformerConfig(state_dim=4, act_dim=2, hidden_size=16, max_ep_len=16, n_layer=1, n_head=2, n_positions=32))
+    net = transformers.DecisionTransformerModel(
+        transformers.DecisionTransformerConfig(state_dim=4, act_dim=2, hidden_size=16, max_ep_len=16, n_layer=1, n_head=2, n_positions=32)
+    )
 
     def foretold(net, s, a, r):
         steps = torch.arange(5, device=s.device).expand(len(s), -1)
-        return net(states=s, actions=a, rewards=r, returns_to_go=r, timesteps=steps, attention_mask=torch.ones_like(steps), return_dict=True).action_preds
+        return net(
+            states=s, actions=a, rewards=r, returns_to_go=r, timesteps=steps, attention_mask=torch.ones_like(steps), return_dict=True
+        ).action_preds
 
-    return Task(net, lambda g: (torch.randn(5, 4, generator=g), torch.randn(5, 2, generator=g), torch.randn(5, 1, generator=g)),
-                lambda net, s, a, r: (foretold(net, s, a, r) - a).square().mean(), foretold)
+    return Task(
+        net,
+        lambda g: (torch.randn(5, 4, generator=g), torch.randn(5, 2, generator=g), torch.randn(5, 1, generator=g)),
+        lambda net, s, a, r: (foretold(net, s, a, r) - a).square().mean(),
+        foretold,
+    )
 
 
 @transformers_model()

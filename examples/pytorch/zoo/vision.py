@@ -22,10 +22,25 @@ def pooled(*layers, features, classes=10):
 @model("vision")
 def lenet():
     """LeNet-5."""
-    net = nn.Sequential(nn.Conv2d(1, 6, 5, padding=2), nn.Tanh(), nn.AvgPool2d(2), nn.Conv2d(6, 16, 5), nn.Tanh(), nn.AvgPool2d(2), nn.Flatten(),
-                        nn.Linear(16 * 9, 32), nn.Tanh(), nn.Linear(32, 10))
-    return Task(net, images(1, 20), classify, optimizer=functools.partial(torch.optim.SGD, lr=0.1),
-                schedule=functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=0.9))
+    net = nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2),
+        nn.Tanh(),
+        nn.AvgPool2d(2),
+        nn.Conv2d(6, 16, 5),
+        nn.Tanh(),
+        nn.AvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(16 * 9, 32),
+        nn.Tanh(),
+        nn.Linear(32, 10),
+    )
+    return Task(
+        net,
+        images(1, 20),
+        classify,
+        optimizer=functools.partial(torch.optim.SGD, lr=0.1),
+        schedule=functools.partial(torch.optim.lr_scheduler.ExponentialLR, gamma=0.9),
+    )
 
 
 @model("vision")
@@ -55,8 +70,13 @@ def residual(a, b, stride=1, groups=1):
 def resnet():
     """ResNet of three basic blocks."""
     net = pooled(conv(3, 8), residual(8, 8), residual(8, 16, 2), residual(16, 32, 2), features=32)
-    return Task(net, images(3, 16), classify, optimizer=functools.partial(SGD, nesterov=True),
-                schedule=functools.partial(torch.optim.lr_scheduler.CosineAnnealingLR, T_max=3))
+    return Task(
+        net,
+        images(3, 16),
+        classify,
+        optimizer=functools.partial(SGD, nesterov=True),
+        schedule=functools.partial(torch.optim.lr_scheduler.CosineAnnealingLR, T_max=3),
+    )
 
 
 @model("vision")
@@ -69,11 +89,14 @@ def resnext():
 @model("vision")
 def densenet():
     """DenseNet: each layer sees all before it."""
+
     class Dense(nn.Module):
         def __init__(self, channels, growth, depth):
             super().__init__()
-            self.layers = nn.ModuleList(nn.Sequential(nn.BatchNorm2d(channels + i * growth), nn.ReLU(),
-                                                      nn.Conv2d(channels + i * growth, growth, 3, padding=1, bias=False)) for i in range(depth))
+            self.layers = nn.ModuleList(
+                nn.Sequential(nn.BatchNorm2d(channels + i * growth), nn.ReLU(), nn.Conv2d(channels + i * growth, growth, 3, padding=1, bias=False))
+                for i in range(depth)
+            )
 
         def forward(self, x):
             for layer in self.layers:
@@ -87,8 +110,9 @@ def densenet():
 class SqueezeExcite(nn.Module):
     def __init__(self, channels):
         super().__init__()
-        self.layers = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(channels, channels // 4, 1), nn.SiLU(), nn.Conv2d(channels // 4, channels, 1),
-                                    nn.Sigmoid())
+        self.layers = nn.Sequential(
+            nn.AdaptiveAvgPool2d(1), nn.Conv2d(channels, channels // 4, 1), nn.SiLU(), nn.Conv2d(channels // 4, channels, 1), nn.Sigmoid()
+        )
 
     def forward(self, x):
         return x * self.layers(x)
@@ -109,9 +133,18 @@ class StochasticDepth(nn.Module):
 @model("vision")
 def efficientnet():
     """EfficientNet's blocks: depthwise, squeeze and excitation, stochastic depth."""
+
     def block(c, keep):
-        return StochasticDepth(nn.Sequential(conv(c, 4 * c, 1, activation=nn.SiLU), conv(4 * c, 4 * c, 3, groups=4 * c, activation=nn.SiLU),
-                                             SqueezeExcite(4 * c), nn.Conv2d(4 * c, c, 1, bias=False), nn.BatchNorm2d(c)), keep)
+        return StochasticDepth(
+            nn.Sequential(
+                conv(c, 4 * c, 1, activation=nn.SiLU),
+                conv(4 * c, 4 * c, 3, groups=4 * c, activation=nn.SiLU),
+                SqueezeExcite(4 * c),
+                nn.Conv2d(4 * c, c, 1, bias=False),
+                nn.BatchNorm2d(c),
+            ),
+            keep,
+        )
 
     net = pooled(conv(3, 8, stride=2, activation=nn.SiLU), block(8, 0.9), block(8, 0.8), conv(8, 32, 1, activation=nn.SiLU), features=32)
     return Task(net, images(3, 16), classify, optimizer=functools.partial(torch.optim.RMSprop, lr=1e-3, alpha=0.9, momentum=0.9, eps=1e-3))
@@ -120,6 +153,7 @@ def efficientnet():
 @model("vision")
 def mobilenet():
     """MobileNet V3's blocks: depthwise separable, hard swish."""
+
     def separable(a, b, stride):
         return nn.Sequential(conv(a, a, 3, stride, groups=a, activation=nn.Hardswish), conv(a, b, 1, activation=nn.Hardswish))
 
@@ -167,12 +201,15 @@ def segment(net, x, target):
 @model("vision")
 def unet_transposed():
     """U-Net, up by transposed convolutions; cross entropy and Dice loss."""
-    return Task(UNet(lambda a, b: nn.ConvTranspose2d(a, b, 2, 2)), segments, segment, optimizer=functools.partial(torch.optim.Adam, lr=1e-3, amsgrad=True))
+    return Task(
+        UNet(lambda a, b: nn.ConvTranspose2d(a, b, 2, 2)), segments, segment, optimizer=functools.partial(torch.optim.Adam, lr=1e-3, amsgrad=True)
+    )
 
 
 @model("vision")
 def unet_bilinear():
     """U-Net, up by bilinear interpolation."""
+
     def up(a, b):
         return nn.Sequential(nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True), nn.Conv2d(a, b, 1))
 
@@ -182,6 +219,7 @@ def unet_bilinear():
 @model("vision")
 def segnet():
     """SegNet: up by the places of max pooling."""
+
     class SegNet(nn.Module):
         def __init__(self):
             super().__init__()
@@ -197,6 +235,7 @@ def segnet():
 @model("vision")
 def deeplab():
     """DeepLab: dilated convolutions at several rates, logits enlarged to the image."""
+
     class Atrous(nn.Module):
         def __init__(self):
             super().__init__()
@@ -238,6 +277,7 @@ def focal(logits, target, alpha=0.25, gamma=2):
 @model("vision")
 def detector():
     """A one-stage detector: feature pyramid, focal loss, smooth L1 of boxes."""
+
     def sample(g):
         return torch.rand(3, 16, 16, generator=g), torch.randint(0, 2, (80, 3), generator=g).float(), torch.rand(80, 4, generator=g)
 
@@ -272,6 +312,7 @@ def yolo():
 @model("vision")
 def spatial_transformer():
     """A network that learns to straighten its image first (PyTorch's tutorial)."""
+
     class Straighten(nn.Module):
         def __init__(self):
             super().__init__()
@@ -290,6 +331,7 @@ def spatial_transformer():
 @model("vision")
 def vit():
     """A vision transformer, attention written out."""
+
     class Block(nn.Module):
         def __init__(self, d, heads):
             super().__init__()
@@ -319,15 +361,17 @@ def vit():
         weight = torch.distributions.Uniform(0.0, 1.0).sample().item()
         order = torch.randperm(len(x), device=x.device)
         logits = net(weight * x + (1 - weight) * x[order])
-        return weight * F.cross_entropy(logits, label, label_smoothing=0.1) + (1 - weight) * F.cross_entropy(logits, label[order], label_smoothing=0.1)
+        return weight * F.cross_entropy(logits, label, label_smoothing=0.1) + (1 - weight) * F.cross_entropy(
+            logits, label[order], label_smoothing=0.1
+        )
 
-    return Task(ViT(), images(3, 16), mixup, clip=1.0,
-                schedule=functools.partial(torch.optim.lr_scheduler.OneCycleLR, max_lr=1e-3, total_steps=4))
+    return Task(ViT(), images(3, 16), mixup, clip=1.0, schedule=functools.partial(torch.optim.lr_scheduler.OneCycleLR, max_lr=1e-3, total_steps=4))
 
 
 @model("vision")
 def mlp_mixer():
     """MLP-Mixer."""
+
     class Mixer(nn.Module):
         def __init__(self, d=16, patches=16):
             super().__init__()
@@ -352,7 +396,9 @@ def mlp_mixer():
 @model("vision")
 def super_resolution():
     """Sub-pixel convolution (PyTorch's example): pixels are shuffled into a greater image."""
-    net = nn.Sequential(nn.Conv2d(1, 16, 5, padding=2), nn.ReLU(), nn.Conv2d(16, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 3, padding=1), nn.PixelShuffle(2))
+    net = nn.Sequential(
+        nn.Conv2d(1, 16, 5, padding=2), nn.ReLU(), nn.Conv2d(16, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 3, padding=1), nn.PixelShuffle(2)
+    )
 
     def sample(g):
         x = torch.rand(1, 16, 16, generator=g)
@@ -364,12 +410,16 @@ def super_resolution():
 @model("vision")
 def style_transfer():
     """Fast neural style: reflected borders, instance norm, Gram matrices, total variation."""
+
     def layer(a, b, stride=1):
         return nn.Sequential(nn.ReflectionPad2d(1), nn.Conv2d(a, b, 3, stride), nn.InstanceNorm2d(b, affine=True), nn.ReLU())
 
-    net = nn.ModuleDict({
-        "paint": nn.Sequential(layer(3, 8), layer(8, 16, 2), nn.Upsample(scale_factor=2, mode="nearest"), layer(16, 8), nn.Conv2d(8, 3, 1)),
-        "see": nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=1))})
+    net = nn.ModuleDict(
+        {
+            "paint": nn.Sequential(layer(3, 8), layer(8, 16, 2), nn.Upsample(scale_factor=2, mode="nearest"), layer(16, 8), nn.Conv2d(8, 3, 1)),
+            "see": nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=1)),
+        }
+    )
     net["see"].requires_grad_(False)
 
     def gram(f):
@@ -382,8 +432,13 @@ def style_transfer():
         variation = (y[..., 1:] - y[..., :-1]).abs().mean() + (y[..., 1:, :] - y[..., :-1, :]).abs().mean()
         return F.mse_loss(f, net["see"](x)) + 10 * F.mse_loss(gram(f), gram(g)) + 0.01 * variation
 
-    return Task(net, lambda g: (torch.rand(3, 16, 16, generator=g), torch.rand(3, 16, 16, generator=g)), loss, lambda net, x, _: net["paint"](x),
-                optimizer=functools.partial(torch.optim.Adamax, lr=2e-3))
+    return Task(
+        net,
+        lambda g: (torch.rand(3, 16, 16, generator=g), torch.rand(3, 16, 16, generator=g)),
+        loss,
+        lambda net, x, _: net["paint"](x),
+        optimizer=functools.partial(torch.optim.Adamax, lr=2e-3),
+    )
 
 
 @model("vision")
@@ -404,12 +459,15 @@ def siamese():
 @model("vision")
 def face_triplets():
     """Unit embeddings learnt by triplets (FaceNet)."""
+
     class Unit(nn.Module):
         def forward(self, x):
             return F.normalize(x, dim=1)
 
     net = nn.Sequential(pooled(conv(3, 8, activation=nn.PReLU), conv(8, 16, stride=2, activation=nn.PReLU), features=16, classes=8), Unit())
-    return Task(net, lambda g: tuple(torch.rand(3, 3, 12, 12, generator=g)), lambda net, a, p, n: F.triplet_margin_loss(net(a), net(p), net(n), margin=0.2))
+    return Task(
+        net, lambda g: tuple(torch.rand(3, 3, 12, 12, generator=g)), lambda net, a, p, n: F.triplet_margin_loss(net(a), net(p), net(n), margin=0.2)
+    )
 
 
 @model("vision")
@@ -446,13 +504,20 @@ def byol():
         x = torch.rand(3, 12, 12, generator=g)
         return x, x.roll(1, -1)
 
-    return Task(net, sample, loss, lambda net, a, _: net["student"](a), after=lambda net: average_into(net["teacher"], net["student"], 0.1),
-                optimizer=functools.partial(torch.optim.SGD, lr=0.1, momentum=0.9))
+    return Task(
+        net,
+        sample,
+        loss,
+        lambda net, a, _: net["student"](a),
+        after=lambda net: average_into(net["teacher"], net["student"], 0.1),
+        optimizer=functools.partial(torch.optim.SGD, lr=0.1, momentum=0.9),
+    )
 
 
 @model("vision")
 def masked_autoencoder():
     """A transformer that paints the patches which it is not shown (MAE)."""
+
     class MAE(nn.Module):
         def __init__(self, d=16):
             super().__init__()
@@ -472,13 +537,18 @@ def masked_autoencoder():
         x = torch.rand(3, 16, 16, generator=g)
         return F.unfold(x[None], 4, stride=4)[0].T.contiguous(), torch.rand(16, generator=g).argsort()
 
-    return Task(MAE(), sample, lambda net, x, order: (net(x, order) - x).square().gather(1, order[:, 6:, None].expand(-1, -1, 48)).mean(),
-                lambda net, *batch: net(*batch))
+    return Task(
+        MAE(),
+        sample,
+        lambda net, x, order: (net(x, order) - x).square().gather(1, order[:, 6:, None].expand(-1, -1, 48)).mean(),
+        lambda net, *batch: net(*batch),
+    )
 
 
 @model("vision")
 def capsules():
     """Capsules with routing by agreement."""
+
     class Capsules(nn.Module):
         def __init__(self):
             super().__init__()
@@ -508,14 +578,24 @@ def capsules():
 @model("vision")
 def video_3d():
     """Convolutions in space and time on short films."""
-    net = nn.Sequential(nn.Conv3d(1, 4, 3, padding=1), nn.BatchNorm3d(4), nn.ReLU(), nn.MaxPool3d(2), nn.Conv3d(4, 8, 3, padding=1), nn.ReLU(),
-                        nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(8, 3))
+    net = nn.Sequential(
+        nn.Conv3d(1, 4, 3, padding=1),
+        nn.BatchNorm3d(4),
+        nn.ReLU(),
+        nn.MaxPool3d(2),
+        nn.Conv3d(4, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool3d(1),
+        nn.Flatten(),
+        nn.Linear(8, 3),
+    )
     return Task(net, lambda g: (torch.rand(1, 4, 8, 8, generator=g), torch.randint(0, 3, (), generator=g)), classify)
 
 
 @model("vision")
 def video_recurrent():
     """A convolutional LSTM predicts the next frame."""
+
     class ConvLSTM(nn.Module):
         def __init__(self, hidden=6):
             super().__init__()
@@ -529,13 +609,18 @@ def video_recurrent():
                 h = o.sigmoid() * c.tanh()
             return self.out(h)
 
-    return Task(ConvLSTM(), lambda g: tuple(torch.rand(5, 1, 8, 8, generator=g).split([4, 1])), lambda net, film, after: F.mse_loss(net(film), after[:, 0]),
-                optimizer=functools.partial(torch.optim.RMSprop, lr=1e-3, centered=True))
+    return Task(
+        ConvLSTM(),
+        lambda g: tuple(torch.rand(5, 1, 8, 8, generator=g).split([4, 1])),
+        lambda net, film, after: F.mse_loss(net(film), after[:, 0]),
+        optimizer=functools.partial(torch.optim.RMSprop, lr=1e-3, centered=True),
+    )
 
 
 @model("vision")
 def pointnet():
     """Point clouds: a shared perceptron, the greatest feature over all points."""
+
     class PointNet(nn.Module):
         def __init__(self):
             super().__init__()
@@ -551,6 +636,7 @@ def pointnet():
 @model("vision")
 def point_neighbours():
     """DGCNN: features of each point's nearest neighbours, by torch.cdist."""
+
     class EdgeConv(nn.Module):
         def __init__(self):
             super().__init__()
@@ -573,7 +659,7 @@ def augmented_images():
     def sample(g):
         x, label = images(3, 20)(g)
         top, left = torch.randint(0, 5, (2,), generator=g).tolist()
-        x = x[:, top:top + 16, left:left + 16] * (0.8 + 0.4 * torch.rand(1, generator=g))
+        x = x[:, top : top + 16, left : left + 16] * (0.8 + 0.4 * torch.rand(1, generator=g))
         return (x - x.mean((1, 2), keepdim=True)) / x.std((1, 2), keepdim=True), label
 
     return Task(net, sample, classify, optimizer=functools.partial(torch.optim.ASGD, lr=0.01))
