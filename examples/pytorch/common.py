@@ -32,6 +32,24 @@ def arguments(description, more=lambda parser: None, **defaults):
     return o
 
 
+def import_torchvision():
+    """torchvision, if it is installed, also without its compiled part, which belongs to one build of PyTorch: its Python part needs the names
+    of two operators; models do not call them."""
+    try:
+        import torchvision
+    except ImportError:
+        pass
+    except RuntimeError:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        import torchvision
+
+        torchvision.kept = library
+
+
 def start(options):
     torch.set_num_threads(options.threads)
     if options.no_mkldnn:

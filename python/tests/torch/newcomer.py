@@ -7,6 +7,7 @@ the seed: not on --threads, --workers, --channels-last or --device.
 
 import argparse
 import io
+import pathlib
 import sys
 import time
 
@@ -15,23 +16,11 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[3] / "examples" / "pytorch"))
+from common import import_torchvision  # noqa: E402
+
 CLASSES = 10
 SIZE = 32
-
-
-def import_torchvision():
-    """Its Python part needs the names of two operators that its compiled part would bring; models do not call them."""
-    try:
-        import torchvision
-    except RuntimeError:
-        for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
-            del sys.modules[name]
-        library = torch.library.Library("torchvision", "FRAGMENT")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        import torchvision
-
-        torchvision.kept = library
 
 
 # --------------------------------------------------------------------------------------------------------------------- data

@@ -446,6 +446,38 @@ def test_extremes_so_far(dtype):
         assert y.grad.tolist() == [1, 2, 0, 1]
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("how", ["amax", "amin"])
+def test_extremes_at_places(dtype, how):
+    """scatter_reduce: NaN wins, -0 < +0, in any order; places that nothing comes to stay as they are; the gradient is shared by equals."""
+    librepdl.torch.enable()
+    values = torch.tensor([0.0, -0.0, 1.5, -1.5, float("inf"), float("-inf"), float("nan"), 2.0**-20], dtype=dtype)
+    draws = torch.Generator().manual_seed(3)
+    source = values[torch.randint(0, 8, (40, 3), generator=draws)]
+    self = values[torch.randint(0, 8, (12, 3), generator=draws)]
+    index = torch.randint(0, 11, (40, 3), generator=draws)  # nothing comes to the last row
+    of_two = torch.maximum if how == "amax" else torch.minimum
+    for with_self in (True, False):
+        expected, touched = self.clone(), torch.zeros(12, 3, dtype=torch.bool)
+        for i in range(40):
+            for j in range(3):
+                place = index[i, j], j
+                first = not (with_self or touched[place])
+                expected[place] = source[i, j] if first else of_two(expected[place], source[i, j])
+                touched[place] = True
+        found = self.scatter_reduce(0, index, source, how, include_self=with_self)
+        order = torch.randperm(40, generator=draws)
+        for result in (found, self.scatter_reduce(0, index[order], source[order], how, include_self=with_self),
+                       self.clone().scatter_reduce_(0, index, source, how, include_self=with_self)):
+            assert librepdl.torch.fingerprint(result) == librepdl.torch.fingerprint(expected)
+    x = torch.tensor([1.0, 3.0, 2.0], dtype=dtype, requires_grad=True)
+    y = torch.tensor([3.0, 3.0, 3.0, 1.0, 5.0], dtype=dtype, requires_grad=True)
+    (x if how == "amax" else -x).scatter_reduce(0, torch.tensor([1, 1, 0, 0, 2]), y if how == "amax" else -y, how).sum().backward()
+    sign, third = (1 if how == "amax" else -1), torch.tensor(1, dtype=dtype) / 3
+    assert torch.equal(x.grad, torch.stack([0 * third, third, 0 * third]) * sign)
+    assert torch.equal(y.grad, torch.stack([third, third, 3 * third, 0 * third, 3 * third]) * sign)
+
+
 def test_initialisation_by_the_inverse_of_erf():
     librepdl.torch.enable()
     assert torch.erfinv(torch.tensor([0.5, -1.0, 1.0])).tolist() == [0.4769362807273865, -math.inf, math.inf]

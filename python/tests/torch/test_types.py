@@ -1,5 +1,6 @@
 """Element types: casts of every pair, integers beside floating-point numbers, weights of another type than their input."""
 
+import functools
 import itertools
 import math
 import warnings
@@ -629,3 +630,22 @@ def test_running_statistics_of_16_bits(dtype):
         assert same(net.running_mean, once([Fraction(0.1) * a for a in m], dtype, 4)) and net.num_batches_tracked == 1
         with pytest.raises(NotImplementedError, match=r"aten::native_batch_norm .*running statistics.*called by BatchNorm1d"):
             net(x.float())
+
+
+def test_binary_cross_entropy_of_several_types():
+    """In the widest of them, rounded once; the result has the target's type, as PyTorch's."""
+    librepdl.torch.enable()
+    draws = torch.Generator().manual_seed(4)
+    x, t, weight = torch.randn(2, 7, generator=draws), torch.rand(2, 7, generator=draws), torch.rand(7, generator=draws)
+    for a, b in itertools.permutations((torch.float16, torch.bfloat16, torch.float32, torch.float64), 2):
+        logits, target = x.to(a).requires_grad_(), t.to(b)
+        for options in ({}, {"reduction": "none"}, {"reduction": "sum", "pos_weight": weight}, {"weight": weight}):
+            widest = functools.reduce(torch.promote_types, [a, b] + ([torch.float32] if options.keys() & {"weight", "pos_weight"} else []))
+            alike = {key: value.to(widest) if isinstance(value, torch.Tensor) else value for key, value in options.items()}
+            found = F.binary_cross_entropy_with_logits(logits, target, **options)
+            expected = F.binary_cross_entropy_with_logits(logits.detach().to(widest), target.to(widest), **alike).to(b)
+            assert found.dtype == b and torch.equal(found, expected), (a, b, options)
+            (gradient,) = torch.autograd.grad(found.sum(), logits)
+            assert gradient.dtype == a and gradient.isfinite().all()
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        F.binary_cross_entropy_with_logits(x, torch.ones(2, 7, dtype=torch.int64))

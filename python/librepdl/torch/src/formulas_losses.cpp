@@ -90,9 +90,20 @@ void binary_cross_entropy_with_logits(call& c) {
   static const operation op("binary_cross_entropy_with_logits");
   const Tensor &x = c.tensor(0), &t = c.tensor(1);
   TORCH_CHECK(x.sizes() == t.sizes(), "Target size (", t.sizes(), ") must be the same as input size (", x.sizes(), ")");
-  Tensor out = loss_result(x, t, c.integer(4));
-  op({x, t, c.tensor(2), c.tensor(3)}, {&out}, {{"reduction", reduction_of(c.integer(4))}});
-  c.give(out);
+  // Of several types in the widest of them; PyTorch's result has the target's.
+  at::ScalarType widest = x.scalar_type();
+  for (int i = 1; i < 4; ++i) {
+    const Tensor& given = c.tensor(i);
+    if (given.defined() && given.is_floating_point()) widest = at::promote_types(widest, given.scalar_type());
+  }
+  const auto as_widest = [&](int i) {
+    const Tensor& given = c.tensor(i);
+    return given.defined() && given.is_floating_point() ? converted(given, widest) : given;
+  };
+  const Tensor logits = as_widest(0), targets = as_widest(1), weight = as_widest(2), pos_weight = as_widest(3);
+  Tensor out = loss_result(logits, targets, c.integer(4));
+  op({logits, targets, weight, pos_weight}, {&out}, {{"reduction", reduction_of(c.integer(4))}});
+  c.give(converted(out, t.scalar_type()));
 }
 
 namespace {

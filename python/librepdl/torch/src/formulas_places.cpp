@@ -25,6 +25,8 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
+#include <limits>
+
 #include "formulas.hpp"
 
 namespace repdl_torch::formulas {
@@ -341,12 +343,41 @@ void index_copy(call& c) {
   shape[axis] = c.tensor(2).numel();
   c.give(at::scatter(self, axis, c.tensor(2).reshape(shape).expand(source.sizes()), source));
 }
+namespace {
+// The bits of numbers of 32 or 64 bits as integers of the numbers' order, -0 below +0; and such integers as bits again.
+Tensor in_order(const Tensor& bits) {
+  const int64_t sign = bits.scalar_type() == at::kInt ? 31 : 63;
+  return bits.bitwise_xor(bits.__rshift__(sign).bitwise_and(static_cast<int64_t>((uint64_t{1} << sign) - 1)));
+}
+// NaN wins, -0 < +0. As integers, of which aten's kernels find the greatest in any order.
+Tensor scatter_extremes(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, bool greatest,
+                        bool with_self) {
+  const at::ScalarType type = self.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const at::ScalarType integer = type == at::kDouble ? at::kLong : at::kInt;
+  const int64_t most = type == at::kDouble ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int32_t>::max();
+  const int64_t wins = greatest ? most : -most - 1, loses = -wins - 1;
+  const auto ordered = [&](const Tensor& t) {
+    return in_order(converted(t, type).view(integer)).masked_fill(t.isnan(), wins);
+  };
+  const Tensor touched = at::zeros(self.sizes(), self.options().dtype(at::kBool)).scatter(dim, index, true);
+  const Tensor start = with_self ? ordered(self) : ordered(self).masked_fill(touched, loses);
+  const Tensor found =
+      in_order(start.scatter_reduce(dim, index, ordered(source), greatest ? "amax" : "amin", true)).view(type);
+  const Tensor values = found.masked_fill(found.isnan(), std::numeric_limits<double>::quiet_NaN());
+  return at::where(touched, converted(values, self.scalar_type()), self);
+}
+}  // namespace
 // self, dim, index, src, reduce, include_self
 void scatter_reduce(call& c) {
   const Tensor& x = c.tensor(0);
   if (!at::isFloatingType(x.scalar_type()) && !at::isComplexType(x.scalar_type())) return c.leave();
-  if (c.text(4) != "sum" || !c.boolean(5))
-    c.refuse("of " + c.text(4) + (c.boolean(5) ? "" : " without the element itself"));
+  const std::string how = c.text(4);
+  if ((how == "amax" || how == "amin") && (type_bit(x.scalar_type()) & FLOATS)) {
+    TORCH_CHECK(x.scalar_type() == c.tensor(3).scalar_type(),
+                "scatter(): Expected self.dtype to be equal to src.dtype");
+    return c.give(scatter_extremes(x, c.integer(1), c.tensor(2), c.tensor(3), how == "amax", c.boolean(5)));
+  }
+  if (how != "sum" || !c.boolean(5)) c.refuse("of " + how + (c.boolean(5) ? "" : " without the element itself"));
   c.give(at::scatter_add(x, c.integer(1), c.tensor(2), c.tensor(3)));
 }
 
