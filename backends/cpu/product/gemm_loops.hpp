@@ -173,7 +173,7 @@ struct gemm {
         } else {
           slice_panel = panel + k0 * Engine::columns;
         }
-        sum_type* tile = sums + (cut.count == 1 ? 0 : column * row_block);
+        sum_type* tile = sums + (cut.count == 1 ? 0 : Engine::tile_planes * column * row_block);
         for (int p = 0; p < row_panels; ++p) {
           const std::int64_t row = static_cast<std::int64_t>(p) * Engine::rows;
           const int count = static_cast<int>(std::min<std::int64_t>(Engine::rows, block.rows - row));

@@ -256,7 +256,7 @@ __global__ void __launch_bounds__(256) repair_kernel(const __grid_constant__ pro
 }  // namespace
 
 void take_marks(problem& p, carver& c) {
-  static_assert(sizeof(dot_sum<float>) <= 4 * sizeof(double) && sizeof(dot_sum<double>) <= 4 * sizeof(double));
+  static_assert(sizeof(dot_sum<float>) <= 4 * sizeof(double));
   undecided_marks& m = p.marks;
   c.take(m.listed, 2);
   c.take(m.bitmap, p.products(), p.m, m.words_per_row);
@@ -285,12 +285,14 @@ void mark_all(const problem& p, const job& j) {
 void repair(const problem& p, const job& j) {
   const undecided_marks& m = p.marks;
   with_result(p, [&]<class Out>() {
-    if (m.capacity > 0) {
-      launch_kernel<list_kernel<Out>>(j, grid_for(j.device, ceil_div(m.capacity * m.chunks, 8), 8), 256, 0, p,
-                                      j.counters);
-      if (m.chunks > 1) {
-        launch_kernel<finish_list_kernel<Out>>(j, grid_for(j.device, ceil_div(m.capacity, 8), 8), 256, 0, p,
-                                               j.counters);
+    if constexpr (sizeof(Out) < 8) {  // of f64 there is no list
+      if (m.capacity > 0) {
+        launch_kernel<list_kernel<Out>>(j, grid_for(j.device, ceil_div(m.capacity * m.chunks, 8), 8), 256, 0, p,
+                                        j.counters);
+        if (m.chunks > 1) {
+          launch_kernel<finish_list_kernel<Out>>(j, grid_for(j.device, ceil_div(m.capacity, 8), 8), 256, 0, p,
+                                                 j.counters);
+        }
       }
     }
     const std::int64_t words = p.products() * p.m * m.words_per_row;
