@@ -143,16 +143,17 @@ class Residual(torch.nn.Module):
 
 def trained(make, shape, dtype=torch.float32, autocast=None, channels_last=False, steps=2):
     """The parameters after some steps of SGD, and the last loss."""
-    generator = torch.Generator().manual_seed(7)
-    torch.manual_seed(5)
-    model = make().to(dtype)
+    with librepdl.torch.exempt():  # parameters and data are PyTorch's
+        generator = torch.Generator().manual_seed(7)
+        torch.manual_seed(5)
+        model = make().to(dtype)
+        images = [(torch.randint(0, 256, shape, generator=generator).float() / 256 - 0.5).to(dtype) for _ in range(steps)]
+        labels = torch.randint(0, 10, shape[:1], generator=generator)
     if channels_last:
         model = model.to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-    for _ in range(steps):
-        x = (torch.randint(0, 256, shape, generator=generator).float() / 256 - 0.5).to(dtype)
+    for x in images:
         x = x.contiguous(memory_format=torch.channels_last) if channels_last else x
-        labels = torch.randint(0, 10, shape[:1], generator=generator)
         optimizer.zero_grad()
         with torch.autocast("cpu", dtype=autocast, enabled=autocast is not None):
             loss = F.cross_entropy(model(x), labels)
