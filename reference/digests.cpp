@@ -234,7 +234,7 @@ std::vector<array> inputs(const digest_case& c) {
     case ops::family::sequence:
       return {};
     case ops::family::convolution:
-      return fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0);
+      return fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0, c.formats.at(0));
     case ops::family::norm:
       return in_formats(fill_inputs(c.op, c.kind, c.shapes, c.attrs, c.seed, 0, c.formats.at(0)), c.formats, c.seed);
     case ops::family::random:

@@ -2195,7 +2195,7 @@ class Errors(Case):
                                  ("eval exp x.npy -o out.npy -o out2.npy", "got 2"), ("eval uniform x.npy -o out.npy", "no input"),
                                  ("eval add x.npy v.npy -o out.npy", "[2, 3]", "[6]"), ("eval dot v.npy w.npy -o out.npy", "6", "5"),
                                  ("eval dot x.npy v.npy -o out.npy", "rank"), ("eval matmul x.npy x.npy -o out.npy", "3", "2"),
-                                 ("eval conv2d half.npy half.npy -o out.npy", "f32", "f16"), ("eval add half.npy x.npy -o out.npy", "f16, as x", "f32"),
+                                 ("eval conv2d half.npy x.npy -o out.npy", "f16, as x", "f32"), ("eval add half.npy x.npy -o out.npy", "f16, as x", "f32"),
                                  ("eval add x.npy x.npy -o out.npy --attr alpha=1e300", "alpha", "2^200", "1e+300"),
                                  ("eval leaky_relu x.npy -o out.npy --attr alpha=1", "slope", "'alpha'"), ("eval logcumsumexp int.npy -o out.npy", "i64"),
                                  ("eval max empty.npy -o out.npy",), ("eval sum x.npy -o out.npy --attr axis=2", "axis"),

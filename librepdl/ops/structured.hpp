@@ -169,26 +169,27 @@ struct permutation : of_nothing<op_id::permutation, permutation_attrs, I64> {
 struct conv2d : operation<op_id::conv2d> {
   static constexpr std::string_view formula = "sum over c, r, s of x_n,c,ih,iw * w_o,c,r,s, + bias_o";
   using attrs = conv2d_options;
-  static constexpr operand in[] = {{"x", F32}, {"w", F32, false, extent::own}, {"bias", F32, true, extent::own}};
-  static constexpr operand out[] = {{"out", F32}};
+  static constexpr operand in[] = {
+      {"x", FLOATS}, {"w", FLOATS, false, extent::own}, {"bias", FLOATS, true, extent::own}};
+  static constexpr operand out[] = {{"out", FLOATS}};
 };
 struct conv2d_grad_input : operation<op_id::conv2d_grad_input> {
   static constexpr std::string_view formula = "sum over o, r, s of g_n,o,oh,ow * w_o,c,r,s";
   using attrs = conv2d_grad_input_attrs;
-  static constexpr operand in[] = {{"g", F32}, {"w", F32}};
-  static constexpr operand out[] = {{"grad_x", F32}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"w", FLOATS}};
+  static constexpr operand out[] = {{"grad_x", FLOATS}};
 };
 struct conv2d_grad_weight : operation<op_id::conv2d_grad_weight> {
   static constexpr std::string_view formula = "sum over n, oh, ow of g_n,o,oh,ow * x_n,c,ih,iw";
   using attrs = conv2d_grad_weight_attrs;
-  static constexpr operand in[] = {{"g", F32}, {"x", F32}};
-  static constexpr operand out[] = {{"grad_w", F32}};
+  static constexpr operand in[] = {{"g", FLOATS}, {"x", FLOATS}};
+  static constexpr operand out[] = {{"grad_w", FLOATS}};
 };
 struct conv2d_grad_bias : operation<op_id::conv2d_grad_bias> {
   static constexpr std::string_view formula = "sum over n, oh, ow of g_n,o,oh,ow";
   using attrs = no_attrs;
-  static constexpr operand in[] = {{"g", F32}};
-  static constexpr operand out[] = {{"grad_bias", F32}};
+  static constexpr operand in[] = {{"g", FLOATS}};
+  static constexpr operand out[] = {{"grad_bias", FLOATS}};
 };
 
 // Pooling: operands and results of one format.

@@ -138,6 +138,17 @@ void expect_channels(std::string_view op, std::string_view name, const Words& wa
 
 namespace {
 
+// Operands of one format. `names`: theirs.
+template <std::size_t N>
+dtype conv_type(std::string_view op, const std::string_view (&names)[N], inputs in, const conv2d_options& a) {
+  const dtype type = in[0].type();
+  for (std::size_t i = 1; i < in.size(); ++i)
+    if (in[i]) check_format(op, names[i], in[i], names[0], in[0]);
+  if (a.accumulate == accumulate::fma_chain && type != dtype::f32)
+    fail(error_site::chain_only, op, names[0], "f32 with fma_chain", std::string(name_of(type)));
+  return type;
+}
+
 window_pair conv_windows(std::string_view op, const conv2d_options& a, std::int64_t h, std::int64_t w, std::int64_t kh,
                          std::int64_t kw) {
   const pair stride = of_plane(op, "stride", a.stride, {}), dilation = of_plane(op, "dilation", a.dilation, {});
@@ -161,7 +172,7 @@ void check_groups(std::string_view op, std::string_view name, std::int64_t chann
 
 // Strides are multiplied with sizes. One that no step is made along may be any number: a huge one becomes 0.
 conv_plan::tensor4 role(const const_tensor_view& v, bool is_output) {
-  conv_plan::tensor4 t{is_output ? nullptr : floats(v), {}};
+  conv_plan::tensor4 t{is_output ? nullptr : v.data(), {}};
   for (int i = 0; i < 4; ++i) {
     const std::int64_t stride = v.strides()[i];
     const bool unused = v.count() == 0 || v.shape()[i] == 1;
@@ -174,6 +185,7 @@ conv_plan::tensor4 role(const const_tensor_view& v, bool is_output) {
 
 tensor_spec infer_conv(inputs in, const conv2d_options& a) {
   constexpr std::string_view op = "conv2d";
+  const dtype type = conv_type(op, {"x", "w", "bias"}, in, a);
   const sizes& x = image_shape(op, "x", in[0]);
   check_rank(op, "w", in[1], 4, "kernels (output channels, input channels / groups, height, width)");
   const sizes& w = in[1].shape();
@@ -192,11 +204,12 @@ tensor_spec infer_conv(inputs in, const conv2d_options& a) {
            std::to_string(in[2].count()));
     }
   }
-  return {dtype::f32, {x[0], w[0], window.h.count(), window.w.count()}};
+  return {type, {x[0], w[0], window.h.count(), window.w.count()}};
 }
 
 tensor_spec infer_conv(inputs in, const ops::conv2d_grad_input_attrs& a) {
   constexpr std::string_view op = "conv2d_grad_input";
+  const dtype type = conv_type(op, {"g", "w"}, in, a);
   const sizes& g = image_shape(op, "g", in[0]);
   check_rank(op, "w", in[1], 4, "kernels (output channels, input channels / groups, height, width)");
   const sizes& w = in[1].shape();
@@ -206,11 +219,12 @@ tensor_spec infer_conv(inputs in, const ops::conv2d_grad_input_attrs& a) {
   expect_channels(op, "g", want, g[1] == w[0], g[1]);
   expect_size(op, "g", "height", window.h.count(), g[2]);
   expect_size(op, "g", "width", window.w.count(), g[3]);
-  return {dtype::f32, {g[0], element_count({w[1], a.groups}), a.size->h, a.size->w}};
+  return {type, {g[0], element_count({w[1], a.groups}), a.size->h, a.size->w}};
 }
 
 tensor_spec infer_conv(inputs in, const ops::conv2d_grad_weight_attrs& a) {
   constexpr std::string_view op = "conv2d_grad_weight";
+  const dtype type = conv_type(op, {"g", "x"}, in, a);
   const sizes& g = image_shape(op, "g", in[0]);
   const sizes& x = image_shape(op, "x", in[1]);
   const window_pair window = conv_windows(op, a, x[2], x[3], a.kernel->h, a.kernel->w);
@@ -219,7 +233,7 @@ tensor_spec infer_conv(inputs in, const ops::conv2d_grad_weight_attrs& a) {
   expect_size(op, "g", "samples", x[0], g[0]);
   expect_size(op, "g", "height", window.h.count(), g[2]);
   expect_size(op, "g", "width", window.w.count(), g[3]);
-  return {dtype::f32, {g[1], x[1] / a.groups, a.kernel->h, a.kernel->w}};
+  return {type, {g[1], x[1] / a.groups, a.kernel->h, a.kernel->w}};
 }
 
 conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const conv2d_options& a) {
@@ -231,6 +245,8 @@ conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const conv
   const const_tensor_view& result = forward ? result_out : in[0];
   conv_plan p{};
   p.op = op;
+  p.type = in[0].type();
+  p.out_type = out.type();
   p.accumulate = a.accumulate;
   p.groups = a.groups;
   p.n = image.shape()[0];
@@ -251,14 +267,14 @@ conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const conv
   p.kernel = role(kernel, !forward && !grad_input);
   p.result = role(result, forward);
   if (forward && in.size() > 2 && in[2]) {
-    p.bias = floats(in[2]);
+    p.bias = in[2].data();
     p.bias_stride = in[2].strides()[0];
   }
-  p.out = static_cast<float*>(out.data());
+  p.out = out.data();
   return p;
 }
 
-tensor_spec infer_conv_grad_bias(inputs in) { return {dtype::f32, {image_shape("conv2d_grad_bias", "g", in[0])[1]}}; }
+tensor_spec infer_conv_grad_bias(inputs in) { return {in[0].type(), {image_shape("conv2d_grad_bias", "g", in[0])[1]}}; }
 
 reduce_plan make_conv_grad_bias(inputs in, const tensor_view& out) {
   return make_reduce(ops::op_id::sum, in, out, {.axis = {0, 2, 3}});

@@ -58,15 +58,17 @@ ops::dtype_set product_types(dtype own);
 tensor_spec infer_matmul(inputs in, const ops::matmul_attrs&);
 product_plan make_product(inputs in, const tensor_view& out, const matmul_options&);
 
-/// A product whose result has a wider format than its operands: copies of those in that format, which are exact, and the product of the copies.
-struct widened_product {
+/// A product whose operands have a narrower format than it is computed in: copies of those in a wider one, which are exact, and the product
+/// of the copies.
+template <class Plan>
+struct widened {
   inline_vector<map_plan, 3> copies;
-  product_plan product;
+  Plan plan;
   checked_size bytes;  ///< of all copies, which lie at `memory`
 };
 inline bool is_widened(const product_plan& p) noexcept { return p.a.type != p.out.type; }
-/// memory: 256-byte aligned. Where it is not known yet, any such address will do.
-widened_product make_widened(const product_plan&, std::byte* memory);
+/// In the result's format. memory: 256-byte aligned. Where it is not known yet, any such address will do.
+widened<product_plan> make_widened(const product_plan&, std::byte* memory);
 
 tensor_spec infer_uniform(const ops::uniform_attrs&);
 tensor_spec infer_permutation(const ops::permutation_attrs&);
@@ -106,6 +108,8 @@ tensor_spec infer_conv(inputs in, const conv2d_options&);
 tensor_spec infer_conv(inputs in, const ops::conv2d_grad_input_attrs&);
 tensor_spec infer_conv(inputs in, const ops::conv2d_grad_weight_attrs&);
 conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const conv2d_options&);
+/// Of operands of 16 bits, in f32; the result's format stays.
+widened<conv_plan> make_widened(const conv_plan&, std::byte* memory);
 tensor_spec infer_conv_grad_bias(inputs in);
 reduce_plan make_conv_grad_bias(inputs in, const tensor_view& out);
 

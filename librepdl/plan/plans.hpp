@@ -193,19 +193,21 @@ reduce_plan dots_of(const product_plan&);
 /// of the output.
 struct conv_plan {
   struct tensor4 {
-    const float* data;
+    const void* data;
     std::array<std::int64_t, 4> stride;
   };
   ops::op_id op;  // conv2d, conv2d_grad_input, conv2d_grad_weight
+  dtype type;     // of the operands and the bias
+  dtype out_type;
   accumulate_kind accumulate;
   std::int64_t n, groups, c, o;  // c, o: per group
   std::int64_t h, w, kh, kw, oh, ow;
   pair stride, dilation;
   std::int64_t top, left;  // padding before
   tensor4 image, kernel, result;
-  const float* bias;  // conv2d: null or one per output channel
+  const void* bias;  // conv2d: null or one per output channel
   std::int64_t bias_stride;
-  float* out;
+  void* out;
 };
 
 /// Pooling over (n, c, h, w). Window (y, x) covers image pixels (y * stride.h + r * dilation.h - top, likewise w) for

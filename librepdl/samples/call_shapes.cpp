@@ -99,7 +99,10 @@ shaped_call gradient_of(const op_info& op, const shaped_call& forward) {
   std::byte* const anywhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 20);
   std::vector<const_tensor_view> views;
   for (std::size_t i = 0; i < forward.in.size(); ++i) {
-    views.push_back(forward.in[i] ? const_tensor_view(anywhere, f.in[i].types[0], *forward.in[i])
+    const std::vector<dtype>& types =
+        f.in[i].types;  // of which no shape depends: binary32, with which all attributes go
+    const bool has_f32 = std::find(types.begin(), types.end(), dtype::f32) != types.end();
+    views.push_back(forward.in[i] ? const_tensor_view(anywhere, has_f32 ? dtype::f32 : types[0], *forward.in[i])
                                   : const_tensor_view());
   }
   attributes attrs = forward.attrs;

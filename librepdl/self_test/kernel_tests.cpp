@@ -380,7 +380,7 @@ std::vector<group> matmul_calls(dtype type) {
 
 // Convolutions: the kernels are chosen by the shape of the tiles, whether a product is split, and which way each
 // operand is the nearer one to walk in memory: along a product's terms, or across.
-std::vector<group> conv2d_calls() {
+std::vector<group> conv2d_calls(dtype type) {
   const auto call = [](sizes x, sizes w, layout how) {
     return test_call{op_id::conv2d, {{x, layout::contiguous}, {w, how}}, layout::contiguous};
   };
@@ -391,6 +391,7 @@ std::vector<group> conv2d_calls() {
     all.push_back({call({1, c, 3, 4}, {1, c, 3, 3}, layout::contiguous)});
     all.back().front().first_tier = first;
   }
+  if (type == dtype::f64) return all;  // without tiles
   for (int tile = 0; tile < 4; ++tile) {
     for (const std::string_view dilation : {"1,1", "1,2"}) {
       for (const layout how : {layout::contiguous, layout::spread}) {
@@ -405,6 +406,7 @@ std::vector<group> conv2d_calls() {
     split.choice.split = true;
     all.push_back({split});
   }
+  if (type != dtype::f32) return all;
   // The chain's tiles follow from the number of outputs and of multiprocessors.
   for (const auto& [channels, multiprocessors] : {std::pair{70, 1}, {35, 1}, {5, 1}, {5, 0}}) {
     test_call c{op_id::conv2d, {{{1, 2, 10, 11}}, {{channels, 2, 3, 3}}, {{channels}}}};
@@ -415,12 +417,12 @@ std::vector<group> conv2d_calls() {
   return all;
 }
 // Their own, then the kernels that all convolutions share.
-std::vector<group> conv_gradient_calls(op_id op) {
+std::vector<group> conv_gradient_calls(op_id op, dtype type) {
   const sizes w{4, 3, 3, 2};
   test_call c =
       call_at(op, {2, 6, 7, 8}, layout::spread, {{"groups", "2"}, {"stride", "2,1"}, {"padding", "1"}}, 0, {&w, 1});
   std::vector<group> all{from_every_tier(c)};
-  for (group& g : conv2d_calls()) all.push_back(std::move(g));
+  for (group& g : conv2d_calls(type)) all.push_back(std::move(g));
   return all;
 }
 
@@ -1032,8 +1034,8 @@ std::vector<group> structured_calls(const subject& what) {
     case ops::family::matmul:
       return matmul_calls(what.in);
     case ops::family::convolution:
-      if (op.attrs.empty()) return {{{what.op, {{{2, 3, 5, 7}}}}}};  // a sum
-      return gradient ? conv_gradient_calls(what.op) : conv2d_calls();
+      if (op.attrs.empty()) return of_format({{{what.op, {{{2, 3, 5, 7}}}}}}, what);  // a sum
+      return of_format(gradient ? conv_gradient_calls(what.op, what.in) : conv2d_calls(what.in), what);
     case ops::family::pooling:
       return of_format(has(samples::forward_of(op).attrs, "kernel") ? pool_calls(what) : adaptive_pool_calls(what),
                        what);

@@ -2948,10 +2948,10 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
         groups: int = 1, accumulate: str = "exact", *, out: A | None = None) -> A:
     """sum over c, r, s of x_n,c,ih,iw * w_o,c,r,s, + bias_o, rounded once.
 
-    x: f32
-    w: f32
-    bias: f32, or None
-    out: f32
+    x: f16 bf16 f32 f64
+    w: f16 bf16 f32 f64
+    bias: f16 bf16 f32 f64, or None
+    out: f16 bf16 f32 f64
     stride: h,w
     padding: top,bottom,left,right, or h,w, or one number; absent taps
     dilation: h,w
@@ -2967,9 +2967,9 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
         groups: int = 1, accumulate: str = "exact", *, out: A | None = None) -> A:
     """sum over o, r, s of g_n,o,oh,ow * w_o,c,r,s, rounded once.
 
-    g: f32
-    w: f32
-    grad_x: f32
+    g: f16 bf16 f32 f64
+    w: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
     stride: h,w
     padding: top,bottom,left,right, or h,w, or one number; absent taps
     dilation: h,w
@@ -2986,9 +2986,9 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
         groups: int = 1, accumulate: str = "exact", *, out: A | None = None) -> A:
     """sum over n, oh, ow of g_n,o,oh,ow * x_n,c,ih,iw, rounded once.
 
-    g: f32
-    x: f32
-    grad_w: f32
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    grad_w: f16 bf16 f32 f64
     stride: h,w
     padding: top,bottom,left,right, or h,w, or one number; absent taps
     dilation: h,w
@@ -3004,8 +3004,8 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
 def conv2d_grad_bias(g: A, *, out: A | None = None) -> A:
     """sum over n, oh, ow of g_n,o,oh,ow, rounded once.
 
-    g: f32
-    grad_bias: f32
+    g: f16 bf16 f32 f64
+    grad_bias: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(226, (g,), out, None)

@@ -11,7 +11,7 @@ from registry import ROWS
 
 # No float64 yet. A function that takes it is no longer here.
 WITHOUT = set("""
-    erfinv erfcinv ndtri lgamma tgamma digamma i0 i0e i1 i1e conv2d conv2d_grad_input conv2d_grad_weight conv2d_grad_bias
+    erfinv erfcinv ndtri lgamma tgamma digamma i0 i0e i1 i1e
 """.split())
 
 
@@ -20,7 +20,8 @@ def has(row, type):
 
 
 # Lists of arrays are updated in place: test_arrays.py. Images and places are below, attention in test_attention_gradients.py.
-WITH = [name for name, row in ROWS.items() if has(row, "f64") and row["family"] not in ("optimizer", "pooling", "upsample", "scatter", "attention")]
+WITH = [name for name, row in ROWS.items()
+        if has(row, "f64") and row["family"] not in ("optimizer", "pooling", "convolution", "upsample", "scatter", "attention")]
 
 
 def test_functions_without_float64():
@@ -121,6 +122,59 @@ def test_images():
     won = np.where(x == greatest.repeat(2, 2).repeat(3, 3), spread, 0.0)
     assert (librepdl.max_pool2d_backward(g, x, (2, 3)) == won).all() and (librepdl.adaptive_max_pool2d_backward(g, x) == won).all()
     assert librepdl.avg_pool2d(np.full((1, 1, 2, 2), np.finfo(np.float64).max), 2) == np.finfo(np.float64).max
+
+
+def test_convolutions():
+    """In every format, of products that no binary64 number holds; strides, groups, absent taps; where only fractions decide."""
+    r = np.random.default_rng(69)
+    options = {"stride": (2, 1), "padding": (1, 1, 2, 1), "dilation": (1, 2), "groups": 2}
+
+    def meetings(n, rows, columns, result):
+        """Places in x, w and the result of all products."""
+        for at in np.ndindex(n, 4, *result, 3, 3, 2):
+            sample, o, i, j, c, s, t = at
+            y, x = 2 * i + s - 1, j + 2 * t - 2
+            if 0 <= y < rows and 0 <= x < columns:
+                yield (sample, o // 2 * 3 + c, y, x), (o, c, s, t), (sample, o, i, j)
+
+    def close(total, like):
+        """The number of the format that is nearest; of two the even one. Sums here are no midpoints of binary64 alone."""
+        if like == np.float64:
+            return float(total)
+        a = np.array(float(total), like)
+        both = [a, np.nextafter(a, like.type(np.inf)), np.nextafter(a, like.type(-np.inf))]
+        return float(min(both, key=lambda v: (abs(Fraction(float(v)) - total), int(v.view(f"u{like.itemsize}")) & 1)))
+
+    for kind in ("f8", "f4", "f2"):
+        like = np.dtype(kind)
+        x, w, b, g = (r.standard_normal(s).astype(like) for s in ((2, 6, 5, 4), (4, 3, 3, 2), 4, (2, 4, 3, 5)))
+        if kind == "f8":
+            x[0] *= 2.0**-400
+            w[1] *= 2.0**300
+        y = librepdl.conv2d(x, w, b, **options)
+        assert y.shape == g.shape and y.dtype == like
+        exact = {name: np.full(a.shape, Fraction(0)) for name, a in (("y", g), ("x", x), ("w", w))}
+        for in_x, in_w, in_y in meetings(2, 5, 4, (3, 5)):
+            exact["y"][in_y] += Fraction(float(x[in_x])) * Fraction(float(w[in_w]))
+            exact["x"][in_x] += Fraction(float(g[in_y])) * Fraction(float(w[in_w]))
+            exact["w"][in_w] += Fraction(float(g[in_y])) * Fraction(float(x[in_x]))
+        exact["y"] += np.array([Fraction(float(v)) for v in b])[:, None, None]
+        found = {"y": y, "x": librepdl.conv2d_grad_input(g, w, (5, 4), **options), "w": librepdl.conv2d_grad_weight(g, x, (3, 2), **options)}
+        for name, a in found.items():
+            assert a.tolist() == np.vectorize(lambda v: close(v, like), otypes=[float])(exact[name]).tolist(), (kind, name)
+        sums = [close(sum(Fraction(float(v)) for v in g[:, o].ravel()), like) for o in range(4)]
+        assert librepdl.conv2d_grad_bias(g).tolist() == sums
+
+    def one(x, w, **more):
+        return librepdl.conv2d(np.array(x)[None, None, None, :], np.array(w)[None, None, None, :], **more)[0, 0, 0].tolist()
+
+    assert one([1e200, 1.0, -1e200], [1e200, 2.0**-40, 1e200]) == [2.0**-40]  # a product overflows
+    assert one([2.0**-600, 2.0**-600], [2.0**-500, 2.0**-475]) == [2.0**-1074]  # one underflows, and decides
+    assert one([1.0, 2.0**-60], [1.0, 2.0**-60], bias=np.array([2.0**-53])) == [1 + 2.0**-52]  # above a midpoint
+    assert one([1.0], [np.inf], padding=(0, 1)) == [0.0, np.inf, 0.0]
+    assert np.isnan(one([np.inf, 1.0], [0.0, 1.0])[0])
+    with pytest.raises(NotImplementedError, match="conv2d: x: expected f32 with fma_chain, got f64"):
+        one([1.0], [1.0], accumulate="fma_chain")
 
 
 def test_places():

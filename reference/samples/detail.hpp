@@ -113,7 +113,7 @@ inline std::optional<int> exponent_of_power(double v) {
 inline std::uint64_t size_at(const shape_list& s, std::size_t i) { return static_cast<std::uint64_t>(s.at(i)); }
 /// The families (layers.cpp, rows.cpp, rows_binary64.cpp, norms.cpp, norms_backward.cpp, norms_given.cpp, statistics.cpp, steps.cpp, lists.cpp).
 std::vector<array> layer_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                                const attributes& attrs, word_stream& w);
+                                const attributes& attrs, word_stream& w, dtype type);
 std::vector<array> row_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                               const attributes& attrs, word_stream& w, dtype type);
 /// Of binary64 (rows_binary64.cpp).

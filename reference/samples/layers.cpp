@@ -1,9 +1,10 @@
 // Inputs of convolutions and pooling.
 //
-// Convolutions: one operand is dense: all of it odd integers of 13 bits (times a power of two). The other is a kernel
-// of even integers with one odd 13-bit carrier for each output it makes (each output channel of conv2d and of the
-// weight gradient, each input channel of the input gradient). Whatever the geometry, an output with the carrier's tap
-// present is then an odd integer of 25 bits: a tie; with a second, tiny tap it is a near-tie.
+// Convolutions: one operand is dense: all of it odd integers of half the precision, of f32 13 bits (times a power of two). The
+// other is a kernel of even integers with one such odd carrier for each output it makes (each output channel of conv2d and of
+// the weight gradient, each input channel of the input gradient). Whatever the geometry, an output with the carrier's tap
+// present is then an odd integer of one bit more than the precision: a tie; with a second, tiny tap it is a near-tie. In 16 bits
+// few of the even ones are not 0, or the sum would be longer or shorter.
 #include <algorithm>
 #include <bit>
 
@@ -18,37 +19,70 @@ using enum sample_class;
 
 bool carries(sample_class c) { return c == ties || c == near_ties || c == overflow_border; }
 
-/// 4801 .. 5401 squared has 25 bits; 5792.6^2 is 2^25: the border is on both sides of it.
-std::uint64_t carrier(sample_class c, word_stream& w) {
-  return c == overflow_border ? 5787 + 2 * w.below(11) : 4801 + 2 * w.below(301);
-}
+using wide_patterns = patterns_of<std::uint64_t>;
+
+/// What convolutions of a format are made of. Carriers: of f32 4801 .. 5401 squared has 25 bits, and 5792.6^2 is 2^25: the border is on
+/// both sides of it; likewise 47 .. 63 and 64 of f16, 17 .. 21 and 22.6 of bf16, 94906267 .. 134217727 and 2^27 of f64.
+struct convolved : wide_patterns {
+  using wide_patterns::wide_patterns;
+
+  std::uint64_t carrier(sample_class c, word_stream& w) const {
+    struct range {
+      std::uint64_t first;
+      std::uint32_t count;  // of odd numbers
+    };
+    const bool border = c == overflow_border;
+    const range r = type == dtype::f16    ? (border ? range{59, 6} : range{47, 9})
+                    : type == dtype::bf16 ? (border ? range{19, 4} : range{17, 3})
+                    : type == dtype::f64  ? (border ? range{134217717, 11} : range{94906267, 19655731})
+                                          : (border ? range{5787, 11} : range{4801, 301});
+    return r.first + 2 * w.below(r.count);
+  }
+  /// Of so many in a hundred taps beside the carrier.
+  std::uint32_t few() const { return type == dtype::f16 ? 6 : type == dtype::bf16 ? 2 : 60; }
+  /// The scale of a line of the kernel.
+  int scale(word_stream& w) const { return type == dtype::f16 ? w.between(-9, 3) : w.between(-9, 9); }
+  /// Even integers beside a carrier's product.
+  std::uint64_t even(word_stream& w) const { return 2 * w.below(1U << std::max(1, std::min(16, p - 8))); }
+  /// Exponents of both operands, of sums at the border and of sums in units of half the least number.
+  int border(bool of_dense) const { return (f.emax - p + (of_dense ? 0 : 1)) / 2; }
+  int below_least(bool of_dense) const {
+    const int half = (f.ulp_min() - 1) / 2;
+    return of_dense ? half : f.ulp_min() - 1 - half;
+  }
+  /// Of a wide range of exponents.
+  std::uint64_t spread(bool negative, word_stream& w) const {
+    const int most = type == dtype::f16 ? 7 : type == dtype::f64 ? 500 : 60;
+    const int e = w.between(-most, most);
+    return with_exponent(negative, e, type == dtype::f64 ? w.next64() : w.next());
+  }
+};
 
 /// The dense operand. `mirrored`: its axis along which a cancelling pair lies (entry i equals entry size - 1 - i).
-array dense(sample_class c, const shape_list& shape, std::size_t mirrored, word_stream& w) {
-  array a(dtype::f32, shape);
+array dense(const convolved& of, sample_class c, const shape_list& shape, std::size_t mirrored, word_stream& w) {
+  array a(of.type, shape);
   std::size_t inner = 1;  // elements of one entry of the mirrored axis
   for (std::size_t d = mirrored + 1; d < shape.size(); ++d) inner *= size_at(shape, d);
   const std::size_t entries = size_at(shape, mirrored);
   const bool keep = w.below(16) == 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(a.count()); ++i) {
     const bool negative = w.flip();
-    std::uint32_t x = 0;
+    std::uint64_t x = 0;
     if (carries(c)) {
-      const std::uint64_t m = carrier(c, w);
-      x = pattern32(negative, m, c == overflow_border ? 51 : 0);
+      const std::uint64_t m = of.carrier(c, w);
+      x = of.pattern(negative, m, c == overflow_border ? of.border(true) : 0);
     } else if (c == subnormal) {
-      x = pattern32(negative, w.next() >> 26, -75);
+      x = of.pattern(negative, w.next() >> 26, of.below_least(true));
     } else if (c == cancelling) {
       const std::size_t entry = i / inner % entries, other = entries - 1 - entry;
-      x = ordinary(normal_range, w);
-      if (entry > other) x = static_cast<std::uint32_t>(a.get(i - (entry - other) * inner));
+      x = of.ordinary(normal_range, w);
+      if (entry > other) x = a.get(i - (entry - other) * inner);
     } else if (c == single_nonfinite) {
-      x = w.below(200) == 0 ? special32(w) : ordinary(normal_range, w);
+      x = w.below(200) == 0 ? of.special(w) : of.ordinary(normal_range, w);
     } else if (c == wide_exponents) {
-      const int e = w.between(-60, 60);
-      x = static_cast<std::uint32_t>(compose(dtype::f32, negative, e, w.next()));
+      x = of.spread(negative, w);
     } else {
-      x = drawn(c, keep, w);
+      x = of.drawn(c, keep, w);
     }
     a.set(i, x);
   }
@@ -61,46 +95,45 @@ struct lines {
   array values;
   std::vector<int> scale;
 };
-lines sparse(sample_class c, const shape_list& shape, std::size_t own, word_stream& w) {
-  lines r{array(dtype::f32, shape), {}};
+lines sparse(const convolved& of, sample_class c, const shape_list& shape, std::size_t own, word_stream& w) {
+  lines r{array(of.type, shape), {}};
   const std::size_t rows = size_at(shape, own), partner = size_at(shape, 1 - own),
                     plane = size_at(shape, 2) * size_at(shape, 3), taps = partner * plane;
   for (std::size_t line = 0; line < rows; ++line) {
-    const int scale = w.between(-9, 9);
+    const int scale = of.scale(w);
     r.scale.push_back(scale);
     const bool keep = w.below(16) == 0, all_zero = w.flip(), has_special = w.below(4) != 0, uneven = w.below(4) == 0;
     if (taps == 0) continue;
     const std::size_t middle = w.below(static_cast<std::uint32_t>(partner)) * plane + plane / 2;
     const std::size_t beside = plane / 2 + 1 < plane && w.flip() ? middle + 1 : (middle + plane) % taps;
     const std::size_t odd_one = w.below(static_cast<std::uint32_t>(taps));
-    const std::uint32_t odd_value = special32(w);
-    patterns v(taps);
+    const std::uint64_t odd_value = of.special(w);
+    std::vector<std::uint64_t> v(taps);
     for (std::size_t t = 0; t < taps; ++t) {
       const bool negative = w.flip();
       const std::size_t entry = t / plane, other = partner - 1 - entry;
       if (carries(c)) {
-        const std::uint64_t m = carrier(c, w);
-        const std::uint32_t small = w.below(static_cast<std::uint32_t>(std::max<std::size_t>(taps, 100))) < 60 ? 2 : 0;
-        const int e = c == overflow_border ? 52 : scale;
-        v[t] = t == middle                     ? pattern32(negative, m, e)
-               : c == near_ties && t == beside ? pattern32(negative, 1, e - 40)
-                                               : pattern32(negative, small, e);
+        const std::uint64_t m = of.carrier(c, w);
+        const bool is_small = w.below(static_cast<std::uint32_t>(std::max<std::size_t>(taps, 100))) < of.few();
+        const int e = c == overflow_border ? of.border(false) : scale;
+        v[t] = t == middle                     ? of.pattern(negative, m, e)
+               : c == near_ties && t == beside ? of.tiny(negative, e - 40)
+                                               : of.pattern(negative, is_small ? 2 : 0, e);
       } else if (c == subnormal) {
-        v[t] = pattern32(negative, w.next() >> 26, -75);
+        v[t] = of.pattern(negative, w.next() >> 26, of.below_least(false));
       } else if (c == cancelling) {
-        v[t] = ordinary(normal_range, w);
-        if (entry > other) v[t] = v[t - (entry - other) * plane] ^ sign32;
-        if (entry == other) v[t] = negative ? sign32 : 0;
+        v[t] = of.ordinary(normal_range, w);
+        if (entry > other) v[t] = v[t - (entry - other) * plane] ^ of.sign();
+        if (entry == other) v[t] = negative ? of.sign() : 0;
         if (uneven && t == odd_one) v[t] ^= 1;
       } else if (c == single_nonfinite) {
-        v[t] = has_special && t == odd_one ? odd_value : ordinary(normal_range, w);
-        if (w.below(40) == 0) v[t] &= sign32;
+        v[t] = has_special && t == odd_one ? odd_value : of.ordinary(normal_range, w);
+        if (w.below(40) == 0) v[t] &= of.sign();
       } else if (c == wide_exponents) {
-        const int e = w.between(-60, 60);
-        v[t] = static_cast<std::uint32_t>(compose(dtype::f32, negative, e, w.next()));
+        v[t] = of.spread(negative, w);
       } else {
-        v[t] = drawn(c, keep, w);
-        if (c == zeros && all_zero) v[t] &= sign32;
+        v[t] = of.drawn(c, keep, w);
+        if (c == zeros && all_zero) v[t] &= of.sign();
       }
       const std::size_t at = own == 0 ? line * taps + t : (entry * rows + line) * plane + t % plane;
       r.values.set(at, v[t]);
@@ -109,13 +142,14 @@ lines sparse(sample_class c, const shape_list& shape, std::size_t own, word_stre
   return r;
 }
 
-std::vector<array> convolution(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
+std::vector<array> convolution(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
                                word_stream& w) {
+  const convolved of(t);
   if (op == "conv2d_grad_bias") {  // a row of terms for each channel
     const shape_list& s = shapes[0];
     const std::int64_t plane = s[2] * s[3];
-    const array terms = fill_terms(c, s[1], s[0] * plane, false, w.next64(), 0);
-    array g(dtype::f32, s);
+    const array terms = fill_terms(c, s[1], s[0] * plane, false, w.next64(), 0, t);
+    array g(t, s);
     for (std::int64_t n = 0; n < s[0]; ++n)
       for (std::int64_t j = 0; j < s[1]; ++j)
         for (std::int64_t i = 0; i < plane; ++i)
@@ -123,29 +157,27 @@ std::vector<array> convolution(const std::string& op, sample_class c, const std:
     return {g};
   }
   if (op == "conv2d_grad_weight") {  // g is the kernel: a line for each output channel over samples and pixels
-    array x = dense(c, shapes[1], 0, w);
-    return {sparse(c, shapes[0], 1, w).values, x};
+    array x = dense(of, c, shapes[1], 0, w);
+    return {sparse(of, c, shapes[0], 1, w).values, x};
   }
   // conv2d: a line for each output channel; the input gradient: for each input channel.
-  array image = dense(c, shapes[0], 1, w);
-  lines kernel = sparse(c, shapes[1], op == "conv2d" ? 0 : 1, w);
+  array image = dense(of, c, shapes[0], 1, w);
+  lines kernel = sparse(of, c, shapes[1], op == "conv2d" ? 0 : 1, w);
   std::vector<array> v{image, kernel.values};
   if (shapes.size() < 3) return v;
-  array& bias = v.emplace_back(dtype::f32, shapes[2]);
+  array& bias = v.emplace_back(t, shapes[2]);
   for (std::size_t j = 0; j < kernel.scale.size(); ++j) {
     const bool negative = w.flip(), keep = w.below(16) == 0;
-    std::uint32_t b = drawn(c, keep, w);
-    const std::uint64_t even = 2 * w.below(1 << 16);
-    if (c == ties || c == near_ties) b = pattern32(negative, even, kernel.scale[j]);
-    if (c == overflow_border) b = pattern32(negative, even, 103);
-    if (c == cancelling) b = negative ? sign32 : 0;
-    if (c == zeros && w.flip()) b &= sign32;
+    std::uint64_t b = of.drawn(c, keep, w);
+    const std::uint64_t even = of.even(w);
+    if (c == ties || c == near_ties) b = of.pattern(negative, even, kernel.scale[j]);
+    if (c == overflow_border) b = of.pattern(negative, even, of.border(true) + of.border(false));
+    if (c == cancelling) b = negative ? of.sign() : 0;
+    if (c == zeros && w.flip()) b &= of.sign();
     bias.set(j, b);
   }
   return v;
 }
-
-using wide_patterns = patterns_of<std::uint64_t>;
 
 /// Images in which neighbours belong together, whichever windows meet: integers of the format's precision and one scale (their sums
 /// are often ties), a tiny number at every second pixel of every second row (near-ties), alternating signs (zeros).
@@ -253,8 +285,8 @@ std::vector<array> pooling(const std::string& op, sample_class c, dtype t, const
 }  // namespace
 
 std::vector<array> layer_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
-                                const attributes& attrs, word_stream& w) {
-  return op.starts_with("conv2d") ? convolution(op, c, shapes, w) : pooling(op, c, f32, shapes, attrs, w);
+                                const attributes& attrs, word_stream& w, dtype type) {
+  return op.starts_with("conv2d") ? convolution(op, c, type, shapes, w) : pooling(op, c, type, shapes, attrs, w);
 }
 
 }  // namespace repdl::reference::detail

@@ -236,7 +236,7 @@ std::vector<array> fill_inputs(const std::string& op, sample_class c, const std:
   switch (structured_named(op).kind) {
     case ops::family::convolution:
     case ops::family::pooling:
-      return detail::layer_inputs(op, c, shapes, attrs, w);
+      return detail::layer_inputs(op, c, shapes, attrs, w, type);
     case ops::family::softmax:
       return detail::row_inputs(op, c, shapes, attrs, w, type);
     case ops::family::norm:

@@ -12,23 +12,23 @@ namespace {
 /// The sum of one output element, exact or as a chain of FMAs.
 class accumulator {
  public:
-  accumulator(bool chain, outcomes* where) : chain_(chain), where_(where) {}
+  accumulator(dtype type, bool chain, outcomes* where) : chain_(chain), where_(where), sum_(type) {}
   void clear() {
     sum_.clear();
     s_ = 0;
   }
-  void add_product(std::uint32_t a, std::uint32_t b) {
+  void add_product(std::uint64_t a, std::uint64_t b) {
     if (!chain_) return sum_.add_product(a, b);
     const std::uint64_t in[] = {a, b, s_};
-    s_ = static_cast<std::uint32_t>(fma_(dtype::f32, in, nullptr));
+    s_ = fma_(dtype::f32, in, nullptr);
   }
-  void add(std::uint32_t a) {
+  void add(std::uint64_t a) {
     if (!chain_) return sum_.add(a);
     const std::uint64_t in[] = {s_, a};
     constexpr double once = 1;
-    s_ = static_cast<std::uint32_t>(add_(dtype::f32, in, &once));
+    s_ = add_(dtype::f32, in, &once);
   }
-  std::uint32_t round() {
+  std::uint64_t round() {
     if (chain_) return s_;
     if (where_ != nullptr) where_->push_back(sum_.where());
     return sum_.round();
@@ -38,7 +38,7 @@ class accumulator {
   bool chain_;
   outcomes* where_;
   exact_sum sum_;
-  std::uint32_t s_ = 0;
+  std::uint64_t s_ = 0;
   oracle_function fma_ = oracle_of("fma").f, add_ = oracle_of("add").f;
 };
 
@@ -84,9 +84,8 @@ array conv2d(const array& x, const array& w, const array* bias, const attributes
   p.result = p.win.results(p.image);
   check_convolution(x.shape[1] == p.c * p.groups && w.shape[0] == p.o * p.groups);
   check_convolution(bias == nullptr || bias->shape == shape_list{w.shape[0]});
-  const patterns xv = x.patterns(), wv = w.patterns(), bv = bias != nullptr ? bias->patterns() : patterns{};
-  array out(f32, {p.n, w.shape[0], p.result.h, p.result.w});
-  accumulator a(p.chain, where);
+  array out(x.type, {p.n, w.shape[0], p.result.h, p.result.w});
+  accumulator a(x.type, p.chain, where);
   for (std::int64_t n = 0; n < p.n; ++n)
     for (std::int64_t t = 0; t < p.groups; ++t)
       for (std::int64_t j = 0; j < p.o; ++j)
@@ -97,8 +96,8 @@ array conv2d(const array& x, const array& w, const array* bias, const attributes
               for (std::int64_t r = 0; r < p.win.kernel.h; ++r)
                 for (std::int64_t s = 0; s < p.win.kernel.w; ++s)
                   if (const auto pixel = p.win.pixel(p.image, y, col, r, s))
-                    a.add_product(xv[p.at_image(n, t, i, *pixel)], wv[p.at_kernel(t, j, i, r, s)]);
-            if (bias != nullptr) a.add(bv[index(t * p.o + j)]);
+                    a.add_product(x.get(p.at_image(n, t, i, *pixel)), w.get(p.at_kernel(t, j, i, r, s)));
+            if (bias != nullptr) a.add(bias->get(index(t * p.o + j)));
             out.set(p.at_result(n, t, j, y, col), a.round());
           }
   return out;
@@ -113,9 +112,8 @@ array conv2d_grad_input(const array& g, const array& w, const attributes& attrs,
   p.image = required_extent(attrs, "size");
   p.result = {g.shape[2], g.shape[3]};
   check_convolution(g.shape[1] == w.shape[0] && w.shape[0] == p.o * p.groups && same(p.result, p.win.results(p.image)));
-  const patterns gv = g.patterns(), wv = w.patterns();
-  array out(f32, {p.n, p.c * p.groups, p.image.h, p.image.w});
-  accumulator a(p.chain, where);
+  array out(g.type, {p.n, p.c * p.groups, p.image.h, p.image.w});
+  accumulator a(g.type, p.chain, where);
   for (std::int64_t n = 0; n < p.n; ++n)
     for (std::int64_t t = 0; t < p.groups; ++t)
       for (std::int64_t i = 0; i < p.c; ++i)
@@ -130,7 +128,7 @@ array conv2d_grad_input(const array& g, const array& w, const attributes& attrs,
                 if (down < 0 || across < 0 || down % p.win.stride.h != 0 || across % p.win.stride.w != 0) continue;
                 const std::int64_t y = down / p.win.stride.h, col = across / p.win.stride.w;
                 if (y >= p.result.h || col >= p.result.w) continue;
-                a.add_product(gv[p.at_result(n, t, j, y, col)], wv[p.at_kernel(t, j, i, r, s)]);
+                a.add_product(g.get(p.at_result(n, t, j, y, col)), w.get(p.at_kernel(t, j, i, r, s)));
               }
           out.set(p.at_image(n, t, i, pixel), a.round());
         }
@@ -147,9 +145,8 @@ array conv2d_grad_weight(const array& g, const array& x, const attributes& attrs
   p.result = {g.shape[2], g.shape[3]};
   check_convolution(x.shape[1] == p.c * p.groups && g.shape[1] == p.o * p.groups &&
                     same(p.result, p.win.results(p.image)));
-  const patterns gv = g.patterns(), xv = x.patterns();
-  array out(f32, {g.shape[1], p.c, p.win.kernel.h, p.win.kernel.w});
-  accumulator a(p.chain, where);
+  array out(g.type, {g.shape[1], p.c, p.win.kernel.h, p.win.kernel.w});
+  accumulator a(g.type, p.chain, where);
   for (std::int64_t t = 0; t < p.groups; ++t)
     for (std::int64_t j = 0; j < p.o; ++j)
       for (std::int64_t i = 0; i < p.c; ++i)
@@ -160,7 +157,7 @@ array conv2d_grad_weight(const array& g, const array& x, const attributes& attrs
               for (std::int64_t y = 0; y < p.result.h; ++y)
                 for (std::int64_t col = 0; col < p.result.w; ++col)
                   if (const auto pixel = p.win.pixel(p.image, y, col, r, s))
-                    a.add_product(gv[p.at_result(n, t, j, y, col)], xv[p.at_image(n, t, i, *pixel)]);
+                    a.add_product(g.get(p.at_result(n, t, j, y, col)), x.get(p.at_image(n, t, i, *pixel)));
             out.set(p.at_kernel(t, j, i, r, s), a.round());
           }
   return out;

@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "librepdl/librepdl.hpp"
+#include "reference/evaluate.hpp"
+#include "reference/samples.hpp"
+#include "tests/helpers/class_engines.hpp"
 #include "tests/helpers/conv_problems.hpp"
 
 using namespace repdl;
@@ -219,6 +222,38 @@ TEST_CASE("conv2d and its gradients: several blocks") {
       for (const kind what : {kind::normal, kind::special, kind::ties}) {
         problem p = make_problem(way, s, what, g, what == kind::ties);
         check(all[static_cast<int>(what) % 2], p, "blocks");
+      }
+    }
+  }
+}
+
+// Against the oracle; likewise several blocks, and slices of terms.
+TEST_CASE("conv2d and its gradients: several blocks, in other formats") {
+  std::vector<test::engine> all = test::engines();
+  const attributes attrs{{"padding", std::vector<std::int64_t>{1}}};
+  const auto with = [&](const char* name, std::int64_t h, std::int64_t w) {
+    attributes more = attrs;
+    more.push_back({name, std::vector<std::int64_t>{h, w}});
+    return more;
+  };
+  struct one_call {
+    std::string op;
+    std::vector<reference::shape_list> shapes;
+    attributes attrs;
+  };
+  const one_call calls[] = {{"conv2d", {{1, 50, 7, 9}, {70, 50, 3, 3}, {70}}, attrs},
+                            {"conv2d_grad_input", {{1, 70, 7, 9}, {70, 50, 3, 3}}, with("size", 7, 9)},
+                            {"conv2d_grad_weight", {{2, 60, 15, 16}, {2, 4, 15, 16}}, with("kernel", 3, 3)}};
+  using enum reference::sample_class;
+  for (const auto& [type, c] :
+       {std::pair{dtype::f16, normal_range}, {dtype::bf16, ties}, {dtype::f64, normal_range}, {dtype::f64, ties}}) {
+    for (const one_call& call : calls) {
+      const std::vector<reference::array> in = reference::fill_inputs(call.op, c, call.shapes, call.attrs, 5, 1, type);
+      const std::vector<reference::array> expected = reference::evaluate_all(call.op, in, call.attrs);
+      for (test::engine& e : all) {
+        const std::string text = test::difference(test::run(*e.ctx, call.op, in, expected, call.attrs), expected);
+        CHECK_MESSAGE(text.empty(),
+                      call.op << " of " << std::string(name_of(type)) << " on " << e.name << ": " << text);
       }
     }
   }

@@ -67,10 +67,11 @@ plan::conv_plan random_plan(engine& g, ops::op_id op) {
   c.image = tensor_of(g, base(0) + odd, {c.n, c.groups * c.c, c.h, c.w});
   c.kernel = tensor_of(g, base(1), {c.groups * c.o, c.c, c.kh, c.kw});
   c.result = tensor_of(g, base(2), {c.n, c.groups * c.o, c.oh, c.ow});
-  const float*& out = op == ops::op_id::conv2d              ? c.result.data
-                      : op == ops::op_id::conv2d_grad_input ? c.image.data
-                                                            : c.kernel.data;
-  c.out = const_cast<float*>(std::exchange(out, nullptr));
+  c.type = c.out_type = dtype::f32;
+  const void*& out = op == ops::op_id::conv2d              ? c.result.data
+                     : op == ops::op_id::conv2d_grad_input ? c.image.data
+                                                           : c.kernel.data;
+  c.out = const_cast<void*>(std::exchange(out, nullptr));
   if (op == ops::op_id::conv2d && uniform(g, 0, 1) == 0) {
     c.bias = base(3);
     c.bias_stride = uniform(g, 1, 2);
@@ -81,7 +82,7 @@ plan::conv_plan random_plan(engine& g, ops::op_id op) {
 using term = std::pair<const float*, const float*>;  // addresses in a and b
 struct output {
   std::vector<term> terms;
-  const float* bias;
+  const float* bias = nullptr;
   friend bool operator==(const output&, const output&) = default;
 };
 using outputs = std::map<const float*, output>;
@@ -90,7 +91,9 @@ outputs definition(const plan::conv_plan& c) {
   outputs all;
   const bool forward = c.op == ops::op_id::conv2d;
   const bool of_input = c.op == ops::op_id::conv2d_grad_input;
-  const auto place = [&](const tensor4& t, std::int64_t at) { return (t.data == nullptr ? c.out : t.data) + at; };
+  const auto place = [&](const tensor4& t, std::int64_t at) {
+    return static_cast<const float*>(t.data == nullptr ? c.out : t.data) + at;
+  };
   for (std::int64_t t = 0; t < c.groups; ++t) {
     for (std::int64_t j = 0; j < c.o; ++j) {
       for (std::int64_t i = 0; i < c.c; ++i) {
@@ -102,7 +105,10 @@ outputs definition(const plan::conv_plan& c) {
               for (std::int64_t y = 0; y < c.oh; ++y) {
                 for (std::int64_t x = 0; x < c.ow; ++x) {
                   const float* const result = place(c.result, offset(c.result, n, t * c.o + j, y, x));
-                  if (forward) all[result].bias = c.bias == nullptr ? nullptr : c.bias + (t * c.o + j) * c.bias_stride;
+                  if (forward) {
+                    const float* const biases = static_cast<const float*>(c.bias);
+                    all[result].bias = biases == nullptr ? nullptr : biases + (t * c.o + j) * c.bias_stride;
+                  }
                   const std::int64_t iy = y * c.stride.h + r * c.dilation.h - c.top;
                   const std::int64_t ix = x * c.stride.w + s * c.dilation.w - c.left;
                   if (iy < 0 || iy >= c.h || ix < 0 || ix >= c.w) continue;
@@ -122,7 +128,7 @@ outputs definition(const plan::conv_plan& c) {
     for (std::int64_t n = 0; n < c.n; ++n) {
       for (std::int64_t i = 0; i < c.groups * c.c; ++i) {
         for (std::int64_t y = 0; y < c.h; ++y) {
-          for (std::int64_t x = 0; x < c.w; ++x) all[c.out + offset(c.image, n, i, y, x)];
+          for (std::int64_t x = 0; x < c.w; ++x) all[place(c.image, offset(c.image, n, i, y, x))];
         }
       }
     }
@@ -135,7 +141,7 @@ const float* element(const operand& t, const side& p, const index3& i, const sid
   const std::int64_t y = p.y_at(i) + q.y_at(j);
   const std::int64_t x = p.x_at(i) + q.x_at(j);
   if (y < 0 || y >= t.h || x < 0 || x >= t.w) return nullptr;
-  return t.data + p.offset_at(i) + q.offset_at(j);
+  return static_cast<const float*>(t.data) + p.offset_at(i) + q.offset_at(j);
 }
 
 // Four consecutive indices of `fast`, from a multiple of 4 on.
@@ -180,7 +186,7 @@ void check(const plan::conv_plan& c, seen& had) {
         if (out == nullptr) continue;
         written_twice = written_twice || all.contains(out);
         output& o = all[out];
-        o.bias = v.bias == nullptr ? nullptr : v.bias + row * v.bias_stride;
+        if (v.bias != nullptr) o.bias = static_cast<const float*>(v.bias) + v.bias_first + row * v.bias_stride;
         for (std::int64_t k = 0; k < v.k; ++k) {
           const index3 at = v.term.split(k);
           const float* const x = element(v.a, v.a.outer, i, v.a.inner, at);

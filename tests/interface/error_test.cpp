@@ -1045,6 +1045,17 @@ std::vector<cpp_case> cpp_cases(operands& o) {
          const const_tensor_view half(o.y.data(), dtype::f16, {2, 2});
          infer(o.op("matmul"), std::vector{half, half}, {{"accumulate", std::string("fma_chain")}});
        }},
+      {error_site::chain_only, "conv2d", "x",
+       [&] {
+         const const_tensor_view half(o.y.data(), dtype::f16, {1, 1, 2, 2});
+         infer(o.op("conv2d"), std::vector{half, half}, {{"accumulate", std::string("fma_chain")}});
+       }},
+      {error_site::operand_dtype, "conv2d_grad_weight", "x",
+       [&] {
+         const const_tensor_view half(o.y.data(), dtype::f16, {1, 1, 2, 2});
+         infer(o.op("conv2d_grad_weight"), std::vector{half, o.vx({1, 1, 2, 2})},
+               {{"kernel", std::vector<std::int64_t>{1, 1}}});
+       }},
       {error_site::attribute_value, "index_add", "alpha",
        [&] {
          index_add(o.ctx, o.vx({4}), {o.i.data(), {3}}, o.vy({3}), o.vo({4}), {.alpha = 0x1p201});

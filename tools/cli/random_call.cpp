@@ -521,10 +521,12 @@ class maker {
     const auto products = [&] { return n * groups * o * g.oh * g.ow * c * k.h * k.w; };
     while (products() > limit && (c > 1 || o > 1)) (c >= o ? c : o) /= 2;
     work_ = products();
-    add_input({n, groups * c, g.h, g.w});
-    add_input({groups * o, c, k.h, k.w});
-    if (one_in(3)) add_input({groups * o});
-    accumulate(one_in(4));
+    const bool chain = one_in(4);
+    const dtype type = chain ? dtype::f32 : own_format();
+    add_input({n, groups * c, g.h, g.w}, type);
+    add_input({groups * o, c, k.h, k.w}, type);
+    if (one_in(3)) add_input({groups * o}, type);
+    accumulate(chain);
   }
 
   void pooling() {

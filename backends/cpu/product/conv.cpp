@@ -182,7 +182,7 @@ conv_product grad_input(const conv_plan& p, const phase& down, const phase& acro
   q.groups = p.groups;
   q.channels = p.c;
   q.dense = p.kernel.data;
-  if (down.taps > 0 && across.taps > 0 && p.o > 0) q.dense += down.tap * w[2] + across.tap * w[3];
+  if (down.taps > 0 && across.taps > 0 && p.o > 0) q.dense_first = down.tap * w[2] + across.tap * w[3];
   q.dense_group = p.o * w[0];
   q.dense_channel = w[1];
   q.gathered = p.result.data;
@@ -192,7 +192,8 @@ conv_product grad_input(const conv_plan& p, const phase& down, const phase& acro
   q.x = across.start;
   q.height = p.oh;
   q.width = p.ow;
-  q.out = p.out + down.first * x[2] + across.first * x[3];
+  q.out = p.out;
+  q.out_first = down.first * x[2] + across.first * x[3];
   q.out_group = p.c * x[1];
   q.out_channel = x[1];
   return q;
@@ -268,23 +269,22 @@ struct direct_form {
   conv_planes planes{};
 };
 
-direct_form direct(const conv_plan& plan, const conv_product& p) {
+direct_form direct(const conv_plan& plan, const conv_product& p, const conv_kernels::loops& loops) {
   direct_form f;
   conv_planes& d = f.planes;
   if (p.channels > conv_planes::most_channels || empty(p.term)) return f;
-  const bool exact = plan.accumulate == plan::accumulate_kind::exact;
   const auto plane_bytes = [&] { return padded((1 + d.copied) * d.lines * d.length, 4); };
   std::int64_t bytes = 0;
   if (plan.op == ops::op_id::conv2d_grad_weight) {
     const std::int64_t taps = p.site[1].size * p.site[2].size;
-    if (!exact || p.site[0].size > most_input_channels || taps > most_taps) return f;
+    if (loops.taps == nullptr || p.site[0].size > most_input_channels || taps > most_taps) return f;
     const std::int64_t row = p.term[2].size + conv_planes::slack;
     f.taken = cut(p, p.term[1], p.term[2], p.site[1], p.site[2], row * 4, d);
     // Vectors are at most 8 lanes of binary64.
     bytes = plane_bytes() + padded(d.rows * row, 4) + padded(p.channels * taps * 8, 8) + 2 * padded(taps, 8) +
             padded(taps + 8, 8) + padded(p.channels, 8) + padded(taps + 8, 4);
   } else {
-    if (p.terms() * p.channels > most_weights) return f;
+    if (loops.band[0] == nullptr || p.terms() * p.channels > most_weights) return f;
     const std::int64_t row = (p.site[2].size + conv_planes::slack) * p.channels * 8;
     const bool one_plane = p.term[0].size == 1;
     f.taken = cut(p, p.site[1], p.site[2], p.term[1], p.term[2], one_plane ? 0 : row, d);
@@ -309,17 +309,16 @@ int direct_threads(const conv_plan& plan, const conv_product& p, const conv_plan
 }
 
 void run_direct(const conv_plan& plan, const conv_product& p, const conv_planes& d, const setting& s, void* workspace) {
-  const conv_kernels& kernels = *s.set.conv;
+  const conv_kernels::loops& loops = s.set.conv->of(plan);
   const dispatch::launch& launch = s.launch;
   const bool taps = plan.op == ops::op_id::conv2d_grad_weight;
-  const bool exact = plan.accumulate == plan::accumulate_kind::exact;
-  const auto band = (exact ? kernels.exact_band : kernels.chain_band)[p.channels - 1];
+  const auto band = loops.band[p.channels - 1];
   std::atomic<std::int64_t> elements[4] = {};
   const std::int64_t each = tasks_of_group(plan, p, d);
   for_each_task(direct_threads(plan, p, d, launch), p.groups * each, [&](std::int64_t i, int thread) {
     void* const scratch = static_cast<char*>(workspace) + static_cast<std::size_t>(thread) * d.scratch_bytes;
     const std::int64_t j = i % each;
-    const tier_counts c = taps ? kernels.exact_taps(p, d, launch.first_tier, i / each, j, scratch)
+    const tier_counts c = taps ? loops.taps(p, d, launch.first_tier, i / each, j, scratch)
                                : band(p, d, launch.first_tier, i / each, j / d.bands, j % d.bands, scratch);
     for (int t = 0; t < 4; ++t)
       if (c.elements[t] != 0) elements[t].fetch_add(c.elements[t], std::memory_order_relaxed);
@@ -332,9 +331,8 @@ void run_direct(const conv_plan& plan, const conv_product& p, const conv_planes&
 
 bool sites_in_rows(const conv_product& p) { return std::abs(p.out_channel) < std::abs(p.site[2].other); }
 
-const gemm_kernels& engine(const conv_plan& plan, const conv_product& p, const conv_kernels& kernels) {
-  const auto& how = plan.accumulate == plan::accumulate_kind::exact ? kernels.exact : kernels.fma_chain;
-  return sites_in_rows(p) ? how.sites_by_channels : how.channels_by_sites;
+const gemm_kernels& engine(const conv_product& p, const conv_kernels::loops& loops) {
+  return sites_in_rows(p) ? loops.sites_by_channels : loops.channels_by_sites;
 }
 
 constexpr std::int64_t packed_once = std::int64_t{32} << 20;  // bytes
@@ -344,7 +342,8 @@ gemm_problem problem_of(const conv_product& p, const gemm_kernels& kernels, tier
   gemm_problem g = {p.groups,  swap ? p.sites() : p.channels, swap ? p.channels : p.sites(), p.terms(), false, &p,
                     first_tier};
   // Columns that more than two blocks of rows meet are worth keeping.
-  g.blocks_pack = g.m <= 2 * kernels.row_block || g.n > packed_once / 4 / std::max<std::int64_t>(1, g.k);
+  g.blocks_pack =
+      g.m <= 2 * kernels.row_block || g.n > packed_once / kernels.number_bytes / std::max<std::int64_t>(1, g.k);
   return g;
 }
 
@@ -353,15 +352,16 @@ bool any_order(const conv_plan& plan) { return plan.accumulate == plan::accumula
 class conv_work final : public planned<conv_plan> {
  public:
   conv_work(const conv_plan& plan, const setting& setting) : planned(plan, setting) {
+    const conv_kernels::loops& loops = s.set.conv->of(p);
     for_each_product(p, [&](conv_product product) {
       piece x{.planes = {}, .cut = {}};
-      if (const direct_form f = direct(p, product); f.taken) {
+      if (const direct_form f = direct(p, product, loops); f.taken) {
         const int threads = direct_threads(p, product, f.planes, s.launch);
         bytes_ = std::max(bytes_, plan::checked_size::product(threads, f.planes.scratch_bytes));
         x.planes = f.planes;
       } else {
         arrange(product, any_order(p));
-        const gemm_kernels& k = engine(p, product, *s.set.conv);
+        const gemm_kernels& k = engine(product, loops);
         x.cut.emplace(problem_of(product, k, s.launch.first_tier), k, s.launch.threads);
         bytes_ = std::max(bytes_, x.cut->bytes());
       }
@@ -379,7 +379,7 @@ class conv_work final : public planned<conv_plan> {
         return run_direct(p, product, *x.planes, s, workspace);
       }
       arrange(product, any_order(p));
-      const gemm_kernels& k = engine(p, product, *s.set.conv);
+      const gemm_kernels& k = engine(product, s.set.conv->of(p));
       run_gemm(problem_of(product, k, s.launch.first_tier), k, *x.cut, workspace, s.count);
     });
   }

@@ -16,6 +16,7 @@
 
 #include "backends/cpu/core/families.hpp"
 #include "backends/cpu/product/gemm.hpp"
+#include "librepdl/plan/plans.hpp"
 
 namespace repdl::cpu {
 
@@ -30,19 +31,21 @@ struct conv_product {
   conv_axis site[3];
   conv_axis term[3];
   std::int64_t groups, channels;
-  const float* dense;
+  const void* dense;
+  std::int64_t dense_first;  // of channel 0 and term 0
   std::int64_t dense_group, dense_channel;
   bool dense_line;  // term[2].other alone leads from one term to the next, across all axes
-  const float* gathered;
+  const void* gathered;
   std::int64_t gathered_group;
   std::int64_t origin;  // the address of site 0, term 0, relative to `gathered`; it may be absent
   std::int64_t y, x;    // its coordinates
   std::int64_t height, width;
   std::int64_t low_y, high_y, low_x, high_x;  // the extremes of the terms' part of the coordinates
   bool gather_terms;                          // along terms, rather than along sites
-  float* out;
+  void* out;
+  std::int64_t out_first;  // of channel 0 and site 0
   std::int64_t out_group, out_channel;
-  const float* bias;  // one per channel, or null
+  const void* bias;  // one per channel, or null
   std::int64_t bias_group, bias_channel;
 
   std::int64_t sites() const noexcept { return site[0].size * site[1].size * site[2].size; }
@@ -67,20 +70,41 @@ struct conv_planes {
 
 // Their operands are a conv_product. A row of the product is a channel, and a column a site, or the other way round.
 struct conv_kernels {
-  struct orientations {
-    gemm_kernels channels_by_sites;
-    gemm_kernels sites_by_channels;
-  };
-  orientations exact;
-  orientations fma_chain;
-  // A band of output rows of sample n, all channels of the group: [channels - 1] of exact and fma_chain.
+  // A band of output rows of sample n, all channels of the group.
   using band_function = tier_counts (*)(const conv_product&, const conv_planes&, tier first_tier, std::int64_t group,
                                         std::int64_t n, std::int64_t band, void* scratch);
-  band_function exact_band[conv_planes::most_channels];
-  band_function chain_band[conv_planes::most_channels];
-  // The weight gradient of one input channel and all output channels of the group; exact only.
-  tier_counts (*exact_taps)(const conv_product&, const conv_planes&, tier first_tier, std::int64_t group,
-                            std::int64_t channel, void* scratch);
+  // The weight gradient of one input channel and all output channels of the group.
+  using taps_function = tier_counts (*)(const conv_product&, const conv_planes&, tier first_tier, std::int64_t group,
+                                        std::int64_t channel, void* scratch);
+  // Of one format, and one kind of sums.
+  struct loops {
+    gemm_kernels channels_by_sites;
+    gemm_kernels sites_by_channels;
+    band_function band[conv_planes::most_channels];  // [channels - 1]; null: none
+    taps_function taps;                              // null: none
+  };
+  loops f16, bf16, f32, f64, fma_chain;
+
+  const loops& of(const plan::conv_plan& p) const noexcept {
+    if (p.accumulate == plan::accumulate_kind::fma_chain) return fma_chain;
+    switch (p.type) {
+      case dtype::f16:
+        return f16;
+      case dtype::bf16:
+        return bf16;
+      case dtype::f32:
+        return f32;
+      case dtype::f64:
+        return f64;
+      case dtype::i64:
+      case dtype::boolean:
+      case dtype::i32:
+      case dtype::f8_e4m3fn:
+      case dtype::f8_e5m2:
+        break;
+    }
+    __builtin_unreachable();
+  }
 };
 
 }  // namespace repdl::cpu

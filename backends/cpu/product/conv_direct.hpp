@@ -43,7 +43,8 @@ class padded_plane {
     for (std::int64_t i = 0; i < row_; ++i) memory[i] = 0;
   }
   // The rows with first_y <= y <= last_y of the plane at data[offset], where `offset` has the coordinates p.y, p.x.
-  void copy(const float* data, std::int64_t offset, std::int64_t first_y, std::int64_t last_y, std::int64_t unit_y,
+  template <class T>
+  void copy(const T* data, std::int64_t offset, std::int64_t first_y, std::int64_t last_y, std::int64_t unit_y,
             std::int64_t unit_x) noexcept {
     first_ = std::max<std::int64_t>(0, first_y);
     last_ = std::min(p_.height - 1, last_y);
@@ -56,10 +57,10 @@ class padded_plane {
         if (in.begin >= in.end) in = {0, 0};
         for (std::int64_t j = 0; j < in.begin; ++j) line[j] = 0;
         if (in.begin < in.end) {
-          const float* const from = data + offset + (y - p_.y) * unit_y + (x + in.begin * d_.step - p_.x) * unit_x;
+          const T* const from = data + offset + (y - p_.y) * unit_y + (x + in.begin * d_.step - p_.x) * unit_x;
           const std::int64_t stride = d_.step * unit_x;
           if (stride == 2) {  // vectorised for a known stride
-            for (std::int64_t j = 0; j < in.end - in.begin; ++j) line[in.begin + j] = from[2 * j];
+            for (std::int64_t j = 0; j < in.end - in.begin; ++j) line[in.begin + j] = num::widen_to_float(from[2 * j]);
           } else {
             copy_run<false>(from, stride, in.end - in.begin, line + in.begin);
           }
@@ -103,10 +104,10 @@ class padded_plane {
 
 // Outputs (i, j .. j + count) of a product from their sums, which have room for whole vectors, and norms: tested,
 // repaired, stored. padded: see repair_one.
-[[gnu::noinline]] inline void finish_direct(const conv_problem<false>& problem, const gemm_problem& g,
-                                            std::int64_t height, std::int64_t i, std::int64_t j, std::int64_t count,
-                                            double row_norm, double column_norm, bool padded, double* sums, float* out,
-                                            tier_counts& counts) {
+template <class T>
+[[gnu::noinline]] void finish_direct(const conv_problem<T, false>& problem, const gemm_problem& g, std::int64_t height,
+                                     std::int64_t i, std::int64_t j, std::int64_t count, double row_norm,
+                                     double column_norm, bool padded, double* sums, T* out, tier_counts& counts) {
   constexpr int lanes = exact_engine::lanes;
   const double factor = height > largest_height ? num::infinity : static_cast<double>(height + 4) * 0x1p-53;
   const bool forced = g.first_tier > tier::binary64;
@@ -120,8 +121,8 @@ class padded_plane {
     alignas(64) std::uint32_t differs[lanes];
     const u32h d =
         problem.has_bias
-            ? exact_engine::test<true, true>(sums + c, bias, factor, row_norm, 0, norms, no_bits, out + c, differs)
-            : exact_engine::test<false, true>(sums + c, bias, factor, row_norm, 0, norms, no_bits, out + c, differs);
+            ? exact_engine::test<T, true, true>(sums + c, bias, factor, row_norm, 0, norms, no_bits, out + c, differs)
+            : exact_engine::test<T, false, true>(sums + c, bias, factor, row_norm, 0, norms, no_bits, out + c, differs);
     bool undecided = forced;
     for (int l = 0; l < lanes; ++l) undecided |= d[l] != 0;
     if (!undecided) [[likely]]
@@ -134,7 +135,7 @@ class padded_plane {
       out[c + l] = repair_one(problem, g, at, 0, 0, sums[c + l], bias[0], padded, counts);
     }
   }
-  problem.store<1>(i, j, static_cast<int>(count), out);
+  problem.template store<1>(i, j, static_cast<int>(count), out);
   counts.elements[static_cast<int>(tier::binary64)] += count - repaired;
 }
 
@@ -165,7 +166,7 @@ template <class Engine, int Channels, int Vectors>
     for (int v = 0; v < Vectors; ++v) store(sums + m * stride + site + v * lanes, s[m][v]);
 }
 
-template <class Engine, int Channels>
+template <class Engine, class T, int Channels>
 tier_counts direct_band(const conv_product& p, const conv_planes& d, tier first_tier, std::int64_t group,
                         std::int64_t n, std::int64_t band, void* scratch) {
   using row_type = typename Engine::row_type;
@@ -173,7 +174,7 @@ tier_counts direct_band(const conv_product& p, const conv_planes& d, tier first_
   constexpr bool exact = !Engine::continues;
   constexpr int lanes = Engine::lanes;
   constexpr int most_vectors = vector_bytes == 64 || Channels == 1 ? 4 : 2;
-  const conv_problem<false> problem(&p, group);
+  const conv_problem<T, false> problem(&p, group);
   const gemm_problem g{p.groups, p.channels, p.sites(), p.terms(), false, &p, first_tier};
   const std::int64_t width = p.site[2].size;
   const std::int64_t stride = (width + conv_planes::slack - 1) / conv_planes::slack * conv_planes::slack;
@@ -189,14 +190,14 @@ tier_counts direct_band(const conv_product& p, const conv_planes& d, tier first_
   double* const largest = memory.take<double>(1 + d.copied);
   row_type* const weights = memory.take<row_type>(p.terms() * Channels);
   std::int64_t* const offsets = memory.take<std::int64_t>(p.term[2].size);
-  float* const out = memory.take<float>(stride);
+  T* const out = memory.take<T>(stride);
 
   double norm[Channels] = {};
-  const float* const dense = p.dense + group * p.dense_group;
+  const T* const dense = problem.a.data;
   for (std::int64_t k = 0; k < p.terms(); ++k) {
     const std::int64_t at = axes_position(p.term, k).at(p.term, &conv_axis::other);
     for (int m = 0; m < Channels; ++m) {
-      const float w = dense[at + m * p.dense_channel];
+      const float w = num::widen_to_float(dense[at + m * p.dense_channel]);
       weights[k * Channels + m] = w;
       norm[m] += static_cast<double>(w) * static_cast<double>(w);
     }
@@ -208,9 +209,8 @@ tier_counts direct_band(const conv_product& p, const conv_planes& d, tier first_
   const std::int64_t last_y = first_y + (rows - 1) * p.site[1].y;
   tier_counts counts;
   for (std::int64_t c = 0; c < planes; ++c) {  // one at least: direct() in conv.cpp refuses empty terms
-    plane.copy(p.gathered + group * p.gathered_group, p.origin + n * p.site[0].gathered + c * p.term[0].gathered,
-               first_y + p.low_y, last_y + p.high_y, p.site[1].gathered / p.site[1].y,
-               p.site[2].gathered / p.site[2].x);
+    plane.copy(problem.b.data, p.origin + n * p.site[0].gathered + c * p.term[0].gathered, first_y + p.low_y,
+               last_y + p.high_y, p.site[1].gathered / p.site[1].y, p.site[2].gathered / p.site[2].x);
     if constexpr (exact) {
       for (std::int64_t y = 0; y < plane.copied_rows(); ++y) largest[y] = plane.largest_square(plane.first_row() + y);
       for (std::int64_t i = 0; i < rows; ++i) {
@@ -255,7 +255,7 @@ tier_counts direct_band(const conv_product& p, const conv_planes& d, tier first_
           if (problem.has_bias) problem.load_bias(m, site, 1, bias);
           for (std::int64_t x = 0; x < width; ++x)
             out[x] = num::canonical(problem.has_bias ? row[x] + bias[0] : row[x]);
-          problem.store<1>(m, site, static_cast<int>(width), out);
+          problem.template store<1>(m, site, static_cast<int>(width), out);
         }
         counts.elements[static_cast<int>(tier::proved)] += Channels * width;
       }
@@ -300,8 +300,9 @@ void add_products(const float* g, std::int64_t rows, std::int64_t row, const pad
   return sum;
 }
 
-inline tier_counts direct_taps(const conv_product& p, const conv_planes& d, tier first_tier, std::int64_t group,
-                               std::int64_t channel, void* scratch) {
+template <class T>
+tier_counts direct_taps(const conv_product& p, const conv_planes& d, tier first_tier, std::int64_t group,
+                        std::int64_t channel, void* scratch) {
   constexpr int lanes = exact_engine::lanes;
   constexpr int together = 9;
   using function = void (*)(const float*, std::int64_t, std::int64_t, const padded_plane&, const std::int64_t*,
@@ -309,7 +310,7 @@ inline tier_counts direct_taps(const conv_product& p, const conv_planes& d, tier
   constexpr function add[together] = {add_products<1>, add_products<2>, add_products<3>,
                                       add_products<4>, add_products<5>, add_products<6>,
                                       add_products<7>, add_products<8>, add_products<9>};
-  const conv_problem<false> problem(&p, group);
+  const conv_problem<T, false> problem(&p, group);
   const gemm_problem g{p.groups, p.channels, p.sites(), p.terms(), false, &p, first_tier};
   const std::int64_t taps = p.site[1].size * p.site[2].size;
   const std::int64_t width = p.term[2].size;
@@ -323,7 +324,7 @@ inline tier_counts direct_taps(const conv_product& p, const conv_planes& d, tier
   std::int64_t* const tap_y = memory.take<std::int64_t>(taps);
   double* const total = memory.take<double>(taps + lanes);
   double* const dense_norm = memory.take<double>(p.channels);
-  float* const out = memory.take<float>(taps + lanes);
+  T* const out = memory.take<T>(taps + lanes);
   for (std::int64_t i = 0; i < p.channels * taps * lanes; ++i) sums[i] = 0;
   for (std::int64_t m = 0; m < p.channels; ++m) dense_norm[m] = 0;
   for (std::int64_t t = 0; t < taps; ++t) offsets[t] = plane.at(p.x + t % p.site[2].size * p.site[2].x);
@@ -336,14 +337,13 @@ inline tier_counts direct_taps(const conv_product& p, const conv_planes& d, tier
     for (std::int64_t row0 = 0; row0 < p.term[1].size; row0 += d.rows) {
       const std::int64_t rows = std::min(d.rows, p.term[1].size - row0);
       const std::int64_t first_y = p.y + row0 * p.term[1].y;
-      plane.copy(p.gathered + group * p.gathered_group,
-                 p.origin + n * p.term[0].gathered + channel * p.site[0].gathered, first_y + low,
+      plane.copy(problem.b.data, p.origin + n * p.term[0].gathered + channel * p.site[0].gathered, first_y + low,
                  first_y + (rows - 1) * p.term[1].y + high, p.term[1].gathered / p.term[1].y,
                  p.term[2].gathered / p.term[2].x);
       norm += sum_of_squares(plane.numbers(), plane.copied_rows() * plane.row_length());
       for (std::int64_t t = 0; t < taps; ++t) tap_y[t] = first_y + t / p.site[2].size * p.site[1].y;
       for (std::int64_t m = 0; m < p.channels; ++m) {
-        const float* const from = p.dense + group * p.dense_group + m * p.dense_channel + n * p.term[0].other;
+        const T* const from = problem.a.data + m * p.dense_channel + n * p.term[0].other;
         for (std::int64_t i = 0; i < rows; ++i) {
           copy_run<false>(from + (row0 + i) * p.term[1].other, p.term[2].other, width, dense + i * row);
           for (std::int64_t x = width; x < row; ++x) dense[i * row + x] = 0;

@@ -7,18 +7,24 @@
 namespace repdl::cpu::REPDL_ISA {
 namespace {
 
-template <class Engine>
-constexpr conv_kernels::orientations both = {gemm<Engine, conv_problem<false>>::table(),
-                                             gemm<Engine, conv_problem<true>>::table()};
+template <class Engine, class T>
+constexpr conv_kernels::loops blocked = {
+    gemm<Engine, conv_problem<T, false>>::table(), gemm<Engine, conv_problem<T, true>>::table(), {}, nullptr};
+template <class Engine, class T>
+constexpr conv_kernels::loops all(conv_kernels::taps_function taps) {
+  conv_kernels::loops l = blocked<Engine, T>;
+  l.band[0] = direct_band<Engine, T, 1>;
+  l.band[1] = direct_band<Engine, T, 2>;
+  l.band[2] = direct_band<Engine, T, 3>;
+  l.band[3] = direct_band<Engine, T, 4>;
+  l.taps = taps;
+  return l;
+}
 
 }  // namespace
 
-extern const conv_kernels conv_table = {both<exact_engine>,
-                                        both<chain_engine>,
-                                        {direct_band<exact_engine, 1>, direct_band<exact_engine, 2>,
-                                         direct_band<exact_engine, 3>, direct_band<exact_engine, 4>},
-                                        {direct_band<chain_engine, 1>, direct_band<chain_engine, 2>,
-                                         direct_band<chain_engine, 3>, direct_band<chain_engine, 4>},
-                                        direct_taps};
+extern const conv_kernels conv_table = {
+    all<exact_engine, f16>(direct_taps<f16>), all<exact_engine, bf16>(direct_taps<bf16>),
+    all<exact_engine, float>(direct_taps<float>), blocked<wide_engine, double>, all<chain_engine, float>(nullptr)};
 
 }  // namespace repdl::cpu::REPDL_ISA

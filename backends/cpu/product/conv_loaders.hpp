@@ -1,5 +1,5 @@
-// A convolution as a Problem of the blocked product (gemm_loops.hpp). Besides numbers its loaders load presence: 1
-// where (site, term) is present, 0 where it is absent, in the same layout.
+// A convolution of format T as a Problem of the blocked product (gemm_loops.hpp). Its loaders widen numbers of 16 bits to
+// binary32; besides numbers they load presence: 1 where (site, term) is present, 0 where it is absent, in the same layout.
 #pragma once
 
 #include <algorithm>
@@ -62,64 +62,70 @@ struct index_range {
   return {begin, std::max(begin, end)};
 }
 
-// to[0 .. count) = from[0], from[stride], ...; or ones.
-template <bool Presence>
-[[gnu::always_inline]] inline void copy_run(const float* from, std::int64_t stride, std::int64_t count,
-                                            float* to) noexcept {
+// to[0 .. count) = from[0], from[stride], ..., of the same format, or widened; or ones.
+template <bool Presence, class T, class N>
+[[gnu::always_inline]] inline void copy_run(const T* from, std::int64_t stride, std::int64_t count, N* to) noexcept {
   if constexpr (Presence) {
     for (std::int64_t j = 0; j < count; ++j) to[j] = 1;
+  } else if constexpr (!std::is_same_v<T, N>) {
+    if (stride == 1) return widen_run(from, count, to);
+    for (std::int64_t j = 0; j < count; ++j) to[j] = num::widen_to_float(from[j * stride]);
   } else if (stride != 1) {
     for (std::int64_t j = 0; j < count; ++j) to[j] = from[j * stride];
   } else if (count >= 8) {
     // By eight; the last eight may overlap the ones before.
-    for (std::int64_t j = 0; j + 8 < count; j += 8) __builtin_memcpy(to + j, from + j, 32);
-    __builtin_memcpy(to + count - 8, from + count - 8, 32);
+    for (std::int64_t j = 0; j + 8 < count; j += 8) __builtin_memcpy(to + j, from + j, 8 * sizeof(T));
+    __builtin_memcpy(to + count - 8, from + count - 8, 8 * sizeof(T));
   } else if (count >= 4) {
-    __builtin_memcpy(to, from, 16);
-    __builtin_memcpy(to + count - 4, from + count - 4, 16);
+    __builtin_memcpy(to, from, 4 * sizeof(T));
+    __builtin_memcpy(to + count - 4, from + count - 4, 4 * sizeof(T));
   } else {
     for (std::int64_t j = 0; j < count; ++j) to[j] = from[j];
   }
 }
 
 // dense(channel, term): nothing is absent.
+template <class T>
 struct dense_loader {
+  using number = number_of<T>;
   const conv_product* p;
-  const float* data;
+  const T* data;
 
   template <int Width>
-  void load(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, float* to) const noexcept {
+  void load(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, number* to) const noexcept {
     const conv_axis* const axes = p->term;
     if (p->dense_line) {
-      return strided_loader{data, p->dense_channel, axes[2].other}.template load<Width>(first, count, k0, terms, to);
+      return loader_of<T>{data, p->dense_channel, axes[2].other}.template load<Width>(first, count, k0, terms, to);
     }
     axes_position at(axes, k0);
     while (terms > 0) {
       const std::int64_t run = std::min(terms, axes[2].size - at.i[2]);
-      const strided_loader line{data + at.at(axes, &conv_axis::other), p->dense_channel, axes[2].other};
-      line.load<Width>(first, count, 0, run, to);
+      const loader_of<T> line{data + at.at(axes, &conv_axis::other), p->dense_channel, axes[2].other};
+      line.template load<Width>(first, count, 0, run, to);
       to += run * Width;
       terms -= run;
       at.step(axes, run);
     }
   }
   template <int Width>
-  void load_presence(std::int64_t, int, std::int64_t, std::int64_t terms, float* to) const noexcept {
+  void load_presence(std::int64_t, int, std::int64_t, std::int64_t terms, number* to) const noexcept {
     for (std::int64_t i = 0; i < terms * Width; ++i) to[i] = 1;
   }
 };
 
 // gathered(site, term), zero where it is absent.
+template <class T>
 struct gathered_loader {
+  using number = number_of<T>;
   const conv_product* p;
-  const float* data;
+  const T* data;
 
   template <int Width>
-  void load(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, float* to) const noexcept {
+  void load(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, number* to) const noexcept {
     load_any<Width, false>(first, count, k0, terms, to);
   }
   template <int Width>
-  void load_presence(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, float* to) const noexcept {
+  void load_presence(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, number* to) const noexcept {
     load_any<Width, true>(first, count, k0, terms, to);
   }
   // No term of the site is absent.
@@ -148,7 +154,7 @@ struct gathered_loader {
   // `count` steps along an axis from a place: the present ones are copied, the others set to zero.
   template <bool Presence>
   [[gnu::always_inline]] void line(const place& from, const conv_axis& axis, std::int64_t count,
-                                   float* to) const noexcept {
+                                   number* to) const noexcept {
     const std::int64_t last = count - 1;
     if (inside(from.y, from.x) && inside(from.y + last * axis.y, from.x + last * axis.x)) {
       return copy_run<Presence>(data + from.offset, axis.gathered, count, to);
@@ -167,7 +173,7 @@ struct gathered_loader {
   }
 
   template <int Width, bool Presence>
-  void load_any(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, float* to) const noexcept {
+  void load_any(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, number* to) const noexcept {
     if constexpr (Width == 1) {
       return along_terms<Presence>(place_of(first), axes_position(p->term, k0), terms, to);
     } else {
@@ -177,7 +183,7 @@ struct gathered_loader {
   }
 
   template <bool Presence>
-  void along_terms(const place& site, axes_position at, std::int64_t terms, float* to) const noexcept {
+  void along_terms(const place& site, axes_position at, std::int64_t terms, number* to) const noexcept {
     const conv_axis& inner = p->term[2];
     while (terms > 0) {
       const std::int64_t run = std::min(terms, inner.size - at.i[2]);
@@ -191,16 +197,16 @@ struct gathered_loader {
 
   // Site by site into a buffer, which is then transposed.
   template <int Width, bool Presence>
-  void by_terms(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, float* to) const noexcept {
+  void by_terms(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, number* to) const noexcept {
     constexpr std::int64_t chunk = 64;
-    alignas(64) float lines[Width * chunk];
+    alignas(64) number lines[Width * chunk];
     place sites[Width];
     for (int l = 0; l < count; ++l) sites[l] = place_of(first + l);
     axes_position at(p->term, k0);
     while (terms > 0) {
       const std::int64_t some = std::min(terms, chunk);
       for (int l = 0; l < count; ++l) along_terms<Presence>(sites[l], at, some, lines + l * chunk);
-      strided_loader{lines, chunk, 1}.template load<Width>(0, count, 0, some, to);
+      strided_loader<number>{lines, chunk, 1}.template load<Width>(0, count, 0, some, to);
       to += some * Width;
       terms -= some;
       k0 += some;
@@ -210,7 +216,7 @@ struct gathered_loader {
 
   // Term by term; sites that are neighbours along the last axis are a run.
   template <int Width, bool Presence>
-  void by_sites(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, float* to) const noexcept {
+  void by_sites(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, number* to) const noexcept {
     struct run {
       place from;
       std::int64_t begin, count;
@@ -240,7 +246,7 @@ struct gathered_loader {
       const place shift = shift_of(at);
       if (inside(low.y + shift.y, low.x + shift.x) && inside(high.y + shift.y, high.x + shift.x)) {
         if (one_line && !Presence) {
-          __builtin_memcpy(to, data + runs[0].from.offset + shift.offset, Width * sizeof(float));
+          copy_run<false>(data + runs[0].from.offset + shift.offset, 1, Width, to);
           continue;
         }
         for (int r = 0; r < n; ++r)
@@ -260,19 +266,20 @@ struct gathered_loader {
 };
 
 // The batch is the group.
-template <bool SitesInRows>
+template <class T, bool SitesInRows>
 struct conv_problem {
-  using format = float;
+  using format = T;
+  using number = number_of<T>;
   static constexpr bool is_scaled = false;
   static constexpr bool skips_terms = true;
-  std::conditional_t<SitesInRows, gathered_loader, dense_loader> a;
-  std::conditional_t<SitesInRows, dense_loader, gathered_loader> b;
+  std::conditional_t<SitesInRows, gathered_loader<T>, dense_loader<T>> a;
+  std::conditional_t<SitesInRows, dense_loader<T>, gathered_loader<T>> b;
   bool has_bias;
 
   conv_problem(const void* operands, std::int64_t group) noexcept {
     const auto& p = *static_cast<const conv_product*>(operands);
-    const gathered_loader gathered{&p, p.gathered + group * p.gathered_group};
-    const dense_loader dense{&p, p.dense + group * p.dense_group};
+    const gathered_loader<T> gathered{&p, static_cast<const T*>(p.gathered) + group * p.gathered_group};
+    const dense_loader<T> dense{&p, static_cast<const T*>(p.dense) + p.dense_first + group * p.dense_group};
     if constexpr (SitesInRows) {
       a = gathered;
       b = dense;
@@ -281,8 +288,8 @@ struct conv_problem {
       b = gathered;
     }
     has_bias = p.bias != nullptr;
-    bias_ = has_bias ? p.bias + group * p.bias_group : nullptr;
-    out_ = p.out + group * p.out_group;
+    bias_ = has_bias ? static_cast<const T*>(p.bias) + group * p.bias_group : nullptr;
+    out_ = static_cast<T*>(p.out) + p.out_first + group * p.out_group;
     p_ = &p;
   }
 
@@ -295,16 +302,15 @@ struct conv_problem {
       return b.whole(j);
     }
   }
-  void load_bias(std::int64_t i, std::int64_t j, int count, float* to) const noexcept {
-    const float* const from = bias_ + (SitesInRows ? j : i) * p_->bias_channel;
-    const std::int64_t step = SitesInRows ? p_->bias_channel : 0;
-    for (int c = 0; c < count; ++c) to[c] = from[c * step];
+  void load_bias(std::int64_t i, std::int64_t j, int count, number* to) const noexcept {
+    const T* const from = bias_ + (SitesInRows ? j : i) * p_->bias_channel;
+    copy_run<false>(from, SitesInRows ? p_->bias_channel : 0, count, to);
   }
   template <int Width>
-  void store(std::int64_t i, std::int64_t j, int count, const float* from) const noexcept {
+  void store(std::int64_t i, std::int64_t j, int count, const T* from) const noexcept {
     axes_position site(p_->site, SitesInRows ? i : j);
     if constexpr (SitesInRows) {
-      float* const to = out_ + site.at(p_->site, &conv_axis::other) + j * p_->out_channel;
+      T* const to = out_ + site.at(p_->site, &conv_axis::other) + j * p_->out_channel;
       scatter(from, count, to, p_->out_channel);
     } else {
       const conv_axis& inner = p_->site[2];
@@ -319,15 +325,14 @@ struct conv_problem {
   }
 
  private:
-  [[gnu::always_inline]] static void scatter(const float* from, std::int64_t count, float* to,
-                                             std::int64_t stride) noexcept {
+  [[gnu::always_inline]] static void scatter(const T* from, std::int64_t count, T* to, std::int64_t stride) noexcept {
     if (stride == 1) return copy_run<false>(from, 1, count, to);
     for (std::int64_t c = 0; c < count; ++c) to[c * stride] = from[c];
   }
 
   const conv_product* p_;
-  const float* bias_;
-  float* out_;
+  const T* bias_;
+  T* out_;
 };
 
 }  // namespace repdl::cpu::REPDL_ISA

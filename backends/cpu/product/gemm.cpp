@@ -19,7 +19,6 @@ namespace {
 
 using plan::checked_size;
 
-constexpr auto element_bytes = static_cast<std::int64_t>(sizeof(float));
 constexpr std::int64_t packed_budget = std::int64_t{64} << 20;  // bytes
 constexpr std::int64_t cached_budget = std::int64_t{512} << 10;
 constexpr std::int64_t widest_block = 2048;  // columns
@@ -44,7 +43,7 @@ gemm_blocking::gemm_blocking(const gemm_problem& g, const gemm_kernels& kernels,
   const bool read_once = row_blocks == 1 && !(g.shared_b && g.batches > 1);
   const std::int64_t budget = read_once ? std::min(packed_budget, cached_budget * threads) : packed_budget;
   const std::int64_t fitting =
-      std::max<std::int64_t>(width, budget / element_bytes / std::max<std::int64_t>(1, g.k) / width * width);
+      std::max<std::int64_t>(width, budget / kernels.number_bytes / std::max<std::int64_t>(1, g.k) / width * width);
   columns = std::min(round_up(g.n, width), fitting);
   group = g.shared_b ? g.batches : columns < g.n ? 1 : std::clamp<std::int64_t>(fitting / columns, 1, g.batches);
   packs = g.shared_b ? 1 : group;
@@ -54,7 +53,7 @@ gemm_blocking::gemm_blocking(const gemm_problem& g, const gemm_kernels& kernels,
   const std::int64_t pieces = std::max(wanted, ceil_div(columns, widest_block));
   block_columns = std::min(columns, std::max(round_up(ceil_div(columns, pieces), width), 2 * width));
 
-  panel_bytes = checked_size::product(packs, columns, g.k, sizeof(float)).rounded_up(256);
+  panel_bytes = checked_size::product(packs, columns, g.k, kernels.number_bytes).rounded_up(256);
   summary_bytes = checked_size::product(packs, columns, sizeof(double)).rounded_up(256);
   scratch_bytes = checked_size(kernels.scratch_bytes(block_columns, g.k)).rounded_up(256);
 }
@@ -86,14 +85,14 @@ void run_gemm(const gemm_problem& g, const gemm_kernels& kernels, const gemm_blo
               counters& counted) noexcept {
   char* const base = static_cast<char*>(workspace);
   char* const summaries = base + cut.panel_bytes.value();
-  const packed_columns packed = {reinterpret_cast<float*>(base), reinterpret_cast<double*>(summaries),
-                                 reinterpret_cast<double*>(summaries + cut.summary_bytes.value())};
+  double* const norms = reinterpret_cast<double*>(summaries);
+  double* const lowest_bits = reinterpret_cast<double*>(summaries + cut.summary_bytes.value());
   char* const scratch = summaries + 2 * cut.summary_bytes.value();
   // The packed columns from `column` of one pack of the group on.
   const auto packed_at = [&](std::int64_t pack, std::int64_t column) {
     const std::int64_t at = pack * cut.columns + column;
     if (cut.packs == 0) return packed_columns{};
-    return packed_columns{packed.panels + at * g.k, packed.norm + at, packed.lowest_bit + at};
+    return packed_columns{base + at * g.k * kernels.number_bytes, norms + at, lowest_bits + at};
   };
 
   std::atomic<std::int64_t> elements[4] = {};

@@ -19,10 +19,10 @@ struct gemm_problem {
   bool blocks_pack = false;  // blocks pack their columns themselves, a slice of k at a time: for a long k, or few rows
 };
 
-// The columns of b are packed in panels of gemm_kernels::columns: panel[k][column], binary32, zeros behind the last
-// column. Beside each column: its norm and the value of its least significant bit (gemm_loops.hpp).
+// The columns of b are packed in panels of gemm_kernels::columns: panel[k][column], zeros behind the last column. Beside each
+// column: its norm and the value of its least significant bit, or what the engine sees of it instead (gemm_loops.hpp).
 struct packed_columns {
-  float* panels;
+  void* panels;  // of numbers of gemm_kernels::number_bytes
   double* norm;
   double* lowest_bit;
 };
@@ -41,10 +41,11 @@ struct tier_counts {
 };
 
 struct gemm_kernels {
-  int rows;       // of a register tile
-  int columns;    // of a register tile, and of a panel of b
-  int vector;     // the columns that a tile is narrowed by
-  int row_block;  // the most rows of a block: its packed rows stay in the second-level cache
+  int rows;          // of a register tile
+  int columns;       // of a register tile, and of a panel of b
+  int vector;        // the columns that a tile is narrowed by
+  int row_block;     // the most rows of a block: its packed rows stay in the second-level cache
+  int number_bytes;  // of a packed number: binary32 or binary64
   std::size_t (*scratch_bytes)(std::int64_t columns, std::int64_t k) noexcept;
   // Packs the panel of columns [column, column + columns) of one batch.
   void (*pack_panel)(const gemm_problem&, std::int64_t batch, std::int64_t column, const packed_columns& to) noexcept;

@@ -1,5 +1,5 @@
-// The two ways to accumulate a matrix product: `exact_engine` (binary64 sums, certified, repaired where undecided) and
-// `chain_engine` (binary32 FMAs in order of k; contract, section 5).
+// The ways to accumulate a matrix product: `exact_engine` (binary64 sums, certified, repaired where undecided), `wide_engine` (of
+// binary64: double-doubles, likewise) and `chain_engine` (binary32 FMAs in order of k; contract, section 5).
 //
 // Exact engine. u = 2^-53. Products of binary32 numbers are binary64 numbers, 0 or of magnitude in [2^-298, 2^256), so
 // with fewer than 2^60 terms nothing over- or underflows and fma and mul + add agree.
@@ -32,6 +32,17 @@
 //   double-double. num::compensated_sum from c on, with norms as above; num::lattice_holds_dd with one plain error an addition:
 //     hi + lo = S, e = 0. It decides most ties and exact zeros.
 //   exact. num::dot_accumulator, which always decides: finite terms only come here.
+//
+// Wide engine. Products of binary64 numbers are two (two_prod): x y = hi + lo, but for less than 2^-1071 where they underflow.
+//   Sums. A slice is a compensated sum, which lo takes, too (num::wide_compensated_bound), normalised; slices are added up as
+//     double-doubles, and so is the bias: in units of 4 u^2 M, M = sum|a_k b_k| + |c|,
+//         (terms + 1)^2 + slices + 1 is enough (wide_dd_bound).
+//   Magnitude. M <= k A B + |c|, A and B the greatest magnitudes of row and column. That is coarse by the root of k, or more; but so
+//     is 2^-106 fine. Its roundings, and 2^-1074 that each of k products may lack where it underflows, are less than what the bound
+//     has room for. With A = 0 or B = 0 there are no products to lose anything.
+//   What is not finite, or overflows, in a sum or in M, decides nothing (num::certify), and neither do ties and exact zeros but those of
+//     A B = 0. Absent terms are packed as zeros: of finite operands they change nothing.
+//   exact. num::exact_sum of the terms that are present, which always decides.
 #pragma once
 
 #include <cstdint>
@@ -49,12 +60,15 @@
 namespace repdl::cpu::REPDL_ISA {
 
 struct exact_engine {
+  using number = float;
   using row_type = double;
   using sum_type = double;
   using vector = f64v;
+  using vector_sum = f64v;
   template <int Width>
   using summary = lane_summary<Width>;
   static constexpr bool continues = false;
+  static constexpr int tile_planes = 1;
   static constexpr int lanes = lanes64;
   static constexpr int rows = vector_bytes == 64 ? 8 : 4;
   static constexpr int vectors = vector_bytes == 16 ? 2 : 3;
@@ -63,6 +77,10 @@ struct exact_engine {
 
   [[gnu::always_inline]] static vector load_column(const float* b) { return widen(load<f32h>(b)); }
   [[gnu::always_inline]] static vector add_product(vector a, vector b, vector s) { return fma_exact_product(a, b, s); }
+  [[gnu::always_inline]] static void store_sum(double* to, vector s, bool first) {
+    store(to, first ? s : s + load<vector>(to));
+  }
+  static std::int64_t height(std::int64_t terms, std::int64_t slices) { return terms + slices; }
 
   template <class Problem>
   static void finish(const Problem& problem, const gemm_problem& g, std::int64_t height, const tile_position& at,
@@ -81,7 +99,8 @@ struct exact_engine {
                           double* sums, tier_counts& counts) {
     const bool forced = g.first_tier > tier::binary64;
     alignas(64) float bias[columns] = {};
-    alignas(64) typename Problem::format out[columns];
+    using T = typename Problem::format;
+    alignas(64) T out[columns];
     alignas(64) std::uint32_t differs[columns];
     std::int64_t repaired = 0;
     for (int r = 0; r < at.rows; ++r) {
@@ -93,8 +112,8 @@ struct exact_engine {
           any |= test_scaled(problem, s + c, bias + c, factor, at.row_norm[r], at.row_bit[r], at.column_norm + c,
                              at.column_bit + c, out + c, differs + c);
         } else {
-          any |= test<Bias, Problem::skips_terms>(s + c, bias + c, factor, at.row_norm[r], at.row_bit[r],
-                                                  at.column_norm + c, at.column_bit + c, out + c, differs + c);
+          any |= test<T, Bias, Problem::skips_terms>(s + c, bias + c, factor, at.row_norm[r], at.row_bit[r],
+                                                     at.column_norm + c, at.column_bit + c, out + c, differs + c);
         }
       }
       bool undecided = forced;
@@ -123,10 +142,10 @@ struct exact_engine {
  public:
   // num::certify in every lane: out = the rounded sums, differs = 0 where they are decided (DoubtNan: and no NaN). s
   // becomes the sum with bias.
-  template <bool Bias, bool DoubtNan>
+  template <class T, bool Bias, bool DoubtNan>
   [[gnu::always_inline]] static u32h test(double* sums, const float* bias, double factor, double row_norm,
-                                          double row_bit, const double* column_norm, const double* column_bit,
-                                          float* out, std::uint32_t* differs) noexcept {
+                                          double row_bit, const double* column_norm, const double* column_bit, T* out,
+                                          std::uint32_t* differs) noexcept {
     f64v s = load<f64v>(sums);
     f64v magnitude = row_norm * load<f64v>(column_norm);
     f64v limit = (row_bit * 0x1p52) * load<f64v>(column_bit);
@@ -142,16 +161,29 @@ struct exact_engine {
     const f64v size = as<f64v>(as<u64v>(s) & 0x7fffffffffffffffu);
     const i64v needs_bound = ~(magnitude <= limit) & (size < num::infinity);
     const f64v e = as<f64v>(as<i64v>(factor * magnitude) & needs_bound);
-    const f32h low = narrow(s - e);
-    const u32h low_bits = as<u32h>(low);
-    u32h d = low_bits ^ as<u32h>(narrow(s + e));
-    if constexpr (DoubtNan) d |= as<u32h>(low != low);
-    store(out, low == low ? low : broadcast<f32h>(__builtin_nanf("")));
-    store(differs, d);
-    return d;
+    if constexpr (std::is_same_v<T, float>) {
+      const f32h low = narrow(s - e);
+      const u32h low_bits = as<u32h>(low);
+      u32h d = low_bits ^ as<u32h>(narrow(s + e));
+      if constexpr (DoubtNan) d |= as<u32h>(low != low);
+      store(out, low == low ? low : broadcast<f32h>(__builtin_nanf("")));
+      store(differs, d);
+      return d;
+    } else {
+      const u32h low = rounded_bits<T>(s - e);
+      u32h d = low ^ rounded_bits<T>(s + e);
+      if constexpr (DoubtNan) d |= as<u32h>((low & 0x7fffu) > u32h{} + num::format<T>::infinity);
+      store_bits<T>(low, out);
+      store(differs, d);
+      return d;
+    }
   }
 
  private:
+  template <class T>
+  [[gnu::always_inline]] static void store_bits(u32h bits, T* to) {
+    store(to, __builtin_convertvector(bits, vec<num::storage_of<T>, lanes>));
+  }
   // The same of alpha S + beta c; the sums stay those of the products. Infinities and NaN are decided.
   template <class Problem>
   [[gnu::always_inline]] static u32h test_scaled(const Problem& problem, const double* sums, const float* bias,
@@ -166,7 +198,7 @@ struct exact_engine {
     using T = typename Problem::format;
     const u32h low = rounded_bits<T>(s - error);
     const u32h d = low ^ rounded_bits<T>(s + error);
-    store(out, __builtin_convertvector(low, vec<num::storage_of<T>, lanes>));
+    store_bits<T>(low, out);
     store(differs, d);
     return d;
   }
@@ -197,7 +229,7 @@ struct exact_engine {
       for (std::int64_t k0 = 0; k0 < g.k; k0 += chunk) {
         const std::int64_t terms = load_row(k0);
         for (std::int64_t k = 0; k < terms; ++k) wide[k] = static_cast<double>(row[k]);
-        const float* b = at.panel + k0 * columns + c;
+        const float* b = static_cast<const float*>(at.panel) + k0 * columns + c;
         for (std::int64_t k = 0; k < terms; ++k, b += columns) {
           sum.add_product(broadcast<f64v>(wide[k]), load_column(b));
         }
@@ -226,7 +258,7 @@ struct exact_engine {
       num::dot_accumulator exact;
       for (std::int64_t k0 = 0; k0 < g.k; k0 += chunk) {
         const std::int64_t terms = load_row(k0);
-        const float* const b = at.panel + k0 * columns + c + l;
+        const float* const b = static_cast<const float*>(at.panel) + k0 * columns + c + l;
         for (std::int64_t k = 0; k < terms; ++k) exact.add_product(row[k], b[k * columns]);
       }
       out[l] = round_sum(problem, exact, bias[l]);
@@ -236,13 +268,75 @@ struct exact_engine {
   }
 };
 
+struct wide_engine {
+  using number = double;
+  using row_type = double;
+  using sum_type = double;
+  using vector = f64v;
+  using vector_sum = num::double_word<f64v>;
+  template <int Width>
+  using summary = greatest_of_lines<Width>;
+  static constexpr bool continues = false;
+  static constexpr int tile_planes = 2;  // hi, then lo
+  static constexpr int lanes = lanes64;
+  static constexpr int rows = vector_bytes == 64 ? 4 : 2;
+  static constexpr int vectors = 2;
+  static constexpr int columns = lanes * vectors;
+  static constexpr int row_panels = 96 / rows;
+
+  [[gnu::always_inline]] static vector load_column(const double* b) { return load<vector>(b); }
+  [[gnu::always_inline]] static vector_sum add_product(vector a, vector b, vector_sum s) {
+    const vector_sum p = num::two_prod(a, b);
+    const vector_sum t = num::two_sum(s.hi, p.hi);
+    return {t.hi, s.lo + (t.lo + p.lo)};
+  }
+  [[gnu::always_inline]] static void store_sum(double* to, vector_sum s, bool first) {
+    double* const low = to + rows * columns;
+    vector_sum t = num::two_sum(s.hi, s.lo);
+    if (!first) t = num::add(vector_sum{load<vector>(to), load<vector>(low)}, t);
+    store(to, t.hi);
+    store(low, t.lo);
+  }
+  static std::int64_t height(std::int64_t terms, std::int64_t slices) { return (terms + 1) * (terms + 1) + slices + 1; }
+
+  template <class Problem>
+  static void finish(const Problem& problem, const gemm_problem& g, std::int64_t height, const tile_position& at,
+                     const double* sums, tier_counts& counts) {
+    static_assert(!Problem::is_scaled);
+    const bool forced = g.first_tier > tier::double_double;
+    alignas(64) double bias[columns] = {}, out[columns];
+    std::int64_t repaired = 0;
+    for (int r = 0; r < at.rows; ++r) {
+      if (problem.has_bias) problem.load_bias(at.row + r, at.column, at.columns, bias);
+      for (int c = 0; c < at.columns; ++c) {
+        const double* const s = sums + r * columns + c;
+        const double a = at.row_norm[r], b = at.column_norm[c];
+        const num::dd sum = num::add(num::dd{s[0], s[rows * columns]}, bias[c]);
+        const double magnitude = static_cast<double>(g.k) * (a * b) + num::magnitude_of(bias[c]);
+        const std::int64_t products = a == 0 || b == 0 ? 0 : g.k;
+        const auto result = num::certify<double>(sum, num::wide_dd_bound(height, magnitude, products));
+        out[c] = result.value;
+        if (result.decided && !forced) continue;
+        ++repaired;
+        out[c] = exact_output(problem, g, at.row + r, at.column + c, bias[c], counts);
+      }
+      problem.template store<columns>(at.row + r, at.column, at.columns, out);
+    }
+    counts.elements[static_cast<int>(tier::double_double)] +=
+        static_cast<std::int64_t>(at.rows) * at.columns - repaired;
+  }
+};
+
 struct chain_engine {
+  using number = float;
   using row_type = float;
   using sum_type = float;
   using vector = f32v;
+  using vector_sum = f32v;
   template <int Width>
   using summary = no_summary<Width>;
   static constexpr bool continues = true;
+  static constexpr int tile_planes = 1;
   static constexpr int lanes = lanes32;
   static constexpr int rows = vector_bytes == 64 ? 8 : 4;
   static constexpr int vectors = vector_bytes == 16 ? 2 : 3;
@@ -251,6 +345,9 @@ struct chain_engine {
 
   [[gnu::always_inline]] static vector load_column(const float* b) { return load<vector>(b); }
   [[gnu::always_inline]] static vector add_product(vector a, vector b, vector s) { return fma(a, b, s); }
+  [[gnu::always_inline]] static vector load_sum(const float* from) { return load<vector>(from); }
+  [[gnu::always_inline]] static void store_sum(float* to, vector s, bool) { store(to, s); }
+  static std::int64_t height(std::int64_t, std::int64_t) { return 0; }
 
   template <class Problem>
   static void finish(const Problem& problem, const gemm_problem& g, std::int64_t, const tile_position& at, float* sums,

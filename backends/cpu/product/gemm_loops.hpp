@@ -2,12 +2,13 @@
 // multiplication", ACM TOMS 34 (2008); F. Van Zee, R. van de Geijn, "BLIS", ACM TOMS 41 (2015)), as templates over
 //   Engine   how a tile of sums is accumulated, and how a sum becomes an output (gemm_engines.hpp);
 //   Problem  where the operands and the outputs are: a type that is made from (operands, batch) and has
-//     a, b         loaders: load<Width>(first, count, k0, depth, to) writes to[depth][Width] binary32 numbers: rows of a
-//                  or columns of b, zeros from `count` on
+//     number       float, or double where the engine's is
+//     a, b         loaders: load<Width>(first, count, k0, depth, to) writes to[depth][Width] numbers: rows of a or columns of
+//                  b, zeros from `count` on
 //     format       of the outputs
 //     has_bias, load_bias(i, j, count, to), store<Width>(i, j, count, from)
-//                  a segment of count <= Width outputs of row i; the bias as binary32 numbers
-//     is_scaled    false: outputs are S + bias, of binary32; true: alpha S + beta bias
+//                  a segment of count <= Width outputs of row i; the bias as numbers
+//     is_scaled    false: outputs are S + bias; true: alpha S + beta bias
 //     skips_terms  true: operands have absent entries, whose products are no terms. They load as zeros; a and b then have
 //                  load_presence too, and the Problem whole(i, j): no term of that output is absent
 //
@@ -47,16 +48,19 @@ struct slices {
 // A tile's sums over one slice. Rows and Vectors are those that the tile has; packed operands and sums always have the
 // engine's full width.
 template <class Engine, int Rows, int Vectors>
-void advance(std::int64_t terms, const typename Engine::row_type* a, const float* b, typename Engine::sum_type* sums,
-             bool first) noexcept {
+void advance(std::int64_t terms, const typename Engine::row_type* a, const typename Engine::number* b,
+             typename Engine::sum_type* sums, bool first) noexcept {
   using V = typename Engine::vector;
+  using S = typename Engine::vector_sum;
   constexpr int lanes = Engine::lanes;
-  V s[Rows][Vectors];
+  S s[Rows][Vectors];
   for (int r = 0; r < Rows; ++r)
-    for (int v = 0; v < Vectors; ++v) s[r][v] = V{};
-  if (Engine::continues && !first)
-    for (int r = 0; r < Rows; ++r)
-      for (int v = 0; v < Vectors; ++v) s[r][v] = load<V>(sums + r * Engine::columns + v * lanes);
+    for (int v = 0; v < Vectors; ++v) s[r][v] = S{};
+  if constexpr (Engine::continues) {
+    if (!first)
+      for (int r = 0; r < Rows; ++r)
+        for (int v = 0; v < Vectors; ++v) s[r][v] = Engine::load_sum(sums + r * Engine::columns + v * lanes);
+  }
   for (std::int64_t k = 0; k < terms; ++k) {
     V column[Vectors];
     for (int v = 0; v < Vectors; ++v) column[v] = Engine::load_column(b + v * lanes);
@@ -67,18 +71,15 @@ void advance(std::int64_t terms, const typename Engine::row_type* a, const float
     a += Engine::rows;
     b += Engine::columns;
   }
-  if (!Engine::continues && !first)
-    for (int r = 0; r < Rows; ++r)
-      for (int v = 0; v < Vectors; ++v) s[r][v] += load<V>(sums + r * Engine::columns + v * lanes);
   for (int r = 0; r < Rows; ++r)
-    for (int v = 0; v < Vectors; ++v) store(sums + r * Engine::columns + v * lanes, s[r][v]);
+    for (int v = 0; v < Vectors; ++v) Engine::store_sum(sums + r * Engine::columns + v * lanes, s[r][v], first);
 }
 
 // advance<Engine, rows, vectors> for every tile shape, the full one last.
 template <class Engine>
 struct tile_shapes {
-  using function = void (*)(std::int64_t, const typename Engine::row_type*, const float*, typename Engine::sum_type*,
-                            bool) noexcept;
+  using function = void (*)(std::int64_t, const typename Engine::row_type*, const typename Engine::number*,
+                            typename Engine::sum_type*, bool) noexcept;
   template <int... I>
   static constexpr std::array<function, sizeof...(I)> make(std::integer_sequence<int, I...>) {
     return {&advance<Engine, I / Engine::vectors + 1, I % Engine::vectors + 1>...};
@@ -93,13 +94,15 @@ template <class Engine, class Problem>
 struct gemm {
   using row_type = typename Engine::row_type;
   using sum_type = typename Engine::sum_type;
+  using number = typename Engine::number;
+  static_assert(std::is_same_v<number, typename Problem::number>);
   static constexpr std::int64_t row_block = Engine::rows * Engine::row_panels;
-  static constexpr std::int64_t tile_size = Engine::rows * Engine::columns;
+  static constexpr std::int64_t tile_size = Engine::tile_planes * Engine::rows * Engine::columns;
   static constexpr std::size_t rows_bytes = sizeof(row_type) * row_block * slices::most_terms;
   static_assert(rows_bytes % 256 == 0);
 
   using column_summary = typename Engine::template summary<Engine::columns>;
-  static constexpr std::size_t panel_bytes = sizeof(float) * Engine::columns * slices::most_terms;
+  static constexpr std::size_t panel_bytes = sizeof(number) * Engine::columns * slices::most_terms;
   static_assert(panel_bytes % 256 == 0);
   static std::size_t summary_bytes(std::int64_t panels) noexcept {
     return (sizeof(column_summary) * static_cast<std::size_t>(panels) + 255) / 256 * 256;
@@ -120,7 +123,7 @@ struct gemm {
     const slices cut(g.k);
     for (std::int64_t k0 = 0; k0 < g.k; k0 += cut.terms) {
       const std::int64_t terms = std::min(cut.terms, g.k - k0);
-      float* const panel = to.panels + k0 * Engine::columns;
+      number* const panel = static_cast<number*>(to.panels) + k0 * Engine::columns;
       problem.b.template load<Engine::columns>(column, count, k0, terms, panel);
       seen.add(panel, terms);
     }
@@ -133,7 +136,7 @@ struct gemm {
     const int row_panels = static_cast<int>((block.rows + Engine::rows - 1) / Engine::rows);
     char* const scratch = static_cast<char*>(block.scratch);
     auto* const rows = reinterpret_cast<row_type*>(scratch);
-    auto* const own_panel = reinterpret_cast<float*>(scratch + rows_bytes);
+    auto* const own_panel = reinterpret_cast<number*>(scratch + rows_bytes);
     auto* const seen_columns = reinterpret_cast<column_summary*>(scratch + rows_bytes + panel_bytes);
     auto* const sums = reinterpret_cast<sum_type*>(
         scratch + rows_bytes + panel_bytes + summary_bytes((block.columns + Engine::columns - 1) / Engine::columns));
@@ -157,8 +160,8 @@ struct gemm {
       for (std::int64_t column = 0; column < block.columns; column += Engine::columns) {
         const int columns = static_cast<int>(std::min<std::int64_t>(Engine::columns, block.columns - column));
         const int vectors = (columns + Engine::lanes - 1) / Engine::lanes;
-        const float* const panel = g.blocks_pack ? nullptr : block.b.panels + column * g.k;
-        const float* slice_panel = own_panel;
+        const number* const panel = g.blocks_pack ? nullptr : static_cast<const number*>(block.b.panels) + column * g.k;
+        const number* slice_panel = own_panel;
         alignas(64) double own_norm[Engine::columns];
         alignas(64) double own_bit[Engine::columns];
         if (g.blocks_pack) {
@@ -170,7 +173,7 @@ struct gemm {
         } else {
           slice_panel = panel + k0 * Engine::columns;
         }
-        sum_type* tile = sums + (cut.count == 1 ? 0 : column * row_block);
+        sum_type* tile = sums + (cut.count == 1 ? 0 : Engine::tile_planes * column * row_block);
         for (int p = 0; p < row_panels; ++p) {
           const std::int64_t row = static_cast<std::int64_t>(p) * Engine::rows;
           const int count = static_cast<int>(std::min<std::int64_t>(Engine::rows, block.rows - row));
@@ -185,7 +188,7 @@ struct gemm {
                                    g.blocks_pack ? own_norm : block.b.norm + column,
                                    g.blocks_pack ? own_bit : block.b.lowest_bit + column,
                                    panel};
-            Engine::finish(problem, g, cut.terms + cut.count, at, tile, counts);
+            Engine::finish(problem, g, Engine::height(cut.terms, cut.count), at, tile, counts);
           }
           if (cut.count != 1) tile += tile_size;
         }
@@ -195,19 +198,20 @@ struct gemm {
   }
 
   static constexpr gemm_kernels table() {
-    return {Engine::rows,  Engine::columns, Engine::lanes, static_cast<int>(row_block),
-            scratch_bytes, pack_panel,      multiply};
+    return {
+        Engine::rows,  Engine::columns, Engine::lanes, static_cast<int>(row_block), static_cast<int>(sizeof(number)),
+        scratch_bytes, pack_panel,      multiply};
   }
 
  private:
   // One panel of rows over one slice: to[term][row] in the type that the engine broadcasts from.
   static void pack_rows(const Problem& problem, std::int64_t row, int count, std::int64_t k0, std::int64_t terms,
                         row_type* to, typename Engine::template summary<Engine::rows>& seen) noexcept {
-    if constexpr (std::is_same_v<row_type, float>) {
+    if constexpr (std::is_same_v<row_type, number>) {
       problem.a.template load<Engine::rows>(row, count, k0, terms, to);
       seen.add(to, terms);
     } else {
-      alignas(64) float values[slices::most_terms * Engine::rows];
+      alignas(64) number values[slices::most_terms * Engine::rows];
       problem.a.template load<Engine::rows>(row, count, k0, terms, values);
       seen.add(values, terms);
       for (std::int64_t i = 0; i < terms * Engine::rows; ++i) to[i] = static_cast<row_type>(values[i]);

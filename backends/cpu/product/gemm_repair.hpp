@@ -38,7 +38,7 @@ num::decided_value<typename Problem::format> certify_sum(const Problem& problem,
     return num::certify_scaled<typename Problem::format>(problem.alpha, problem.beta, sum, e,
                                                          static_cast<double>(bias));
   } else {
-    return num::certify(sum, e);
+    return num::certify<typename Problem::format>(sum, e);
   }
 }
 
@@ -49,19 +49,21 @@ typename Problem::format round_sum(const Problem& problem, num::dot_accumulator&
     return num::round_scaled<typename Problem::format>(problem.alpha, problem.beta, sum, static_cast<double>(bias));
   } else {
     sum.add(bias);
-    return sum.round();
+    return sum.template round<typename Problem::format>();
   }
 }
 
-// An output whose terms are not all present and not all finite operands.
+// An output from the terms that are present, whatever they are.
 template <class Problem>
-[[gnu::noinline]] float without_absent(const Problem& problem, const gemm_problem& g, std::int64_t i, std::int64_t j,
-                                       float bias, tier_counts& counts) {
+[[gnu::noinline]] typename Problem::format exact_output(const Problem& problem, const gemm_problem& g, std::int64_t i,
+                                                        std::int64_t j, typename Problem::number bias,
+                                                        tier_counts& counts) {
+  using number = typename Problem::number;
   ++counts.elements[static_cast<int>(tier::exact)];
-  num::exact_sum<float, 2> sum;
+  num::exact_sum<number, 2> sum;
   sum.add(bias);
   constexpr int chunk = 64;
-  float row[chunk], column[chunk], in_row[chunk], in_column[chunk];
+  number row[chunk], column[chunk], in_row[chunk], in_column[chunk];
   for (std::int64_t k0 = 0; k0 < g.k && !sum.special.nan; k0 += chunk) {
     const std::int64_t terms = g.k - k0 < chunk ? g.k - k0 : chunk;
     problem.a.template load<1>(i, 1, k0, terms, row);
@@ -72,7 +74,7 @@ template <class Problem>
       if (in_row[k] != 0 && in_column[k] != 0) sum.add_product(row[k], column[k]);
     }
   }
-  return sum.round();
+  return sum.template round<typename Problem::format>();
 }
 
 // One undecided output: compensated sums side by side, then merged. padded: the sum may have
@@ -94,7 +96,7 @@ template <class Problem>
   };
   if (const double plain = plain_value(problem, sum, bias); !num::is_finite(plain)) {
     if constexpr (Problem::skips_terms) {
-      if (sum != sum && (padded || !problem.whole(i, j))) return without_absent(problem, g, i, j, bias, counts);
+      if (sum != sum && (padded || !problem.whole(i, j))) return exact_output(problem, g, i, j, bias, counts);
     }
     ++counts.elements[static_cast<int>(g.first_tier > tier::binary64 ? g.first_tier : tier::binary64)];
     return num::non_finite_result<typename Problem::format>(plain);

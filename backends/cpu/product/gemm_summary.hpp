@@ -20,7 +20,7 @@ struct tile_position {
   const double* row_bit;
   const double* column_norm;
   const double* column_bit;
-  const float* panel;  // the packed columns, from k = 0; null where blocks pack their own
+  const void* panel;  // the packed columns, from k = 0; null where blocks pack their own
 };
 
 // Norms and least significant bits of Width rows or columns, while they are packed.
@@ -55,6 +55,25 @@ class lane_summary {
  private:
   double squares_[Width] = {};
   float bit_[Width];
+};
+
+// Of binary64: the greatest magnitude, in the norm's place; infinity, or anything, where one of them is not finite.
+template <int Width>
+class greatest_of_lines {
+ public:
+  void add(const double* values, std::int64_t terms) noexcept {
+    for (std::int64_t k = 0; k < terms; ++k)
+      for (int l = 0; l < Width; ++l) {
+        const double a = num::magnitude_of(values[k * Width + l]);
+        greatest_[l] = a > greatest_[l] ? a : greatest_[l];
+      }
+  }
+  void finish(double* greatest, double*) const noexcept {
+    for (int l = 0; l < Width; ++l) greatest[l] = greatest_[l];
+  }
+
+ private:
+  double greatest_[Width] = {};
 };
 
 template <int>

@@ -83,7 +83,7 @@ void prepare(const plan::product_plan& p, const setting& s, dispatch::task& t) n
   assert(p.has_matrices());
   if (plan::is_widened(p)) {
     const auto driver = [s](const auto& plan, const dispatch::subject&, dispatch::task& to) { prepare(plan, s, to); };
-    t.emplace<dispatch::widened_product_work<decltype(driver)>>(p, driver);
+    t.emplace<dispatch::widened_product_work<plan::product_plan, decltype(driver)>>(p, driver);
     return;
   }
   if (p.out.type == dtype::f64) return prepare(plan::dots_of(p), s, t);

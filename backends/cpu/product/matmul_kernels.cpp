@@ -10,6 +10,7 @@ namespace {
 template <class T, bool Scaled>
 struct matmul_problem {
   using format = T;
+  using number = float;
   using loader = loader_of<T>;
   static constexpr bool is_scaled = Scaled;
   static constexpr bool skips_terms = false;

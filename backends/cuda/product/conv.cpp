@@ -1,8 +1,10 @@
 // conv2d and its gradients: a plan becomes the products of conv.hpp, which are computed in binary64 (conv_product.cu),
-// repaired where that leaves an output undecided (conv_repair.cu), or computed as a chain (conv_chain.cu).
+// repaired where that leaves an output undecided (conv_repair.cu), or computed as a chain (conv_chain.cu). Operands of 16 bits are
+// copied to binary32 first. Of f64 repairs are all there is.
 #include "backends/cuda/product/conv.hpp"
 
 #include "backends/cuda/core/drivers.hpp"
+#include "librepdl/dispatch/widened_product.hpp"
 
 namespace repdl::cuda {
 namespace {
@@ -12,16 +14,20 @@ using namespace conv;
 class conv_work final : public planned {
  public:
   conv_work(const plan::conv_plan& c, const problem& p, const loading& l, const job& given)
-      : planned(given), p_(p), s_(plan_product(p.size(), j.device)), l_(l), within_reach_(within_reach(p, c)) {
+      : planned(given),
+        p_(p),
+        s_(plan_product(p.size(), j.device)),
+        l_(l),
+        by_tiles_(p.out_type != dtype::f64 && within_reach(p, c)) {
     take_marks(p_, space);
-    take_workspace(s_, space);
-    if (p_.first_tier > tier::double_double) p_.marks.capacity = 0;
+    if (by_tiles_) take_workspace(s_, space);
+    if (p_.first_tier > tier::double_double || !by_tiles_) p_.marks.capacity = 0;
   }
 
  private:
   void enqueue() override {
     clear_marks(p_, j);
-    if (within_reach_) {
+    if (by_tiles_) {
       run_product(p_, s_, l_, j);
     } else {
       mark_all(p_, j);
@@ -32,12 +38,21 @@ class conv_work final : public planned {
   problem p_;
   schedule s_;
   const loading l_;
-  const bool within_reach_;
+  const bool by_tiles_;
 };
 
 }  // namespace
 
 void prepare(const plan::conv_plan& c, const job& j, dispatch::task& t) {
+  if (size_of(c.type) == 2) {
+    const auto driver = [j](const auto& plan, const dispatch::subject& what, dispatch::task& to) {
+      job of_part = j;
+      of_part.what = what;
+      prepare(plan, of_part, to);
+    };
+    t.emplace<dispatch::widened_product_work<plan::conv_plan, decltype(driver)>>(c, driver);
+    return;
+  }
   problem p = describe(c);
   p.first_tier = j.first_tier;
   const loading l = plan_loading(p, c);

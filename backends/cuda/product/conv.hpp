@@ -65,7 +65,7 @@ struct side {
 };
 
 struct operand {
-  const float* data;
+  const void* data;
   std::int64_t h, w;
   side outer;  // rows of a, columns of b, rows of out
   side inner;  // k of a and b, columns of out
@@ -76,9 +76,14 @@ struct view {
   std::int64_t m, n, k;
   radix row, col, term;
   operand a, b, out;  // out.data is null
-  float* result;
-  const float* bias;  // null: none
-  std::int64_t bias_stride;
+  void* result;
+  const void* bias;  // null: none
+  std::int64_t bias_first, bias_stride;
+
+  template <class N>
+  REPDL_HD N bias_of(std::int64_t i) const {  // of row i
+    return static_cast<const N*>(bias)[bias_first + i * bias_stride];
+  }
 };
 
 // The phases of one image axis.
@@ -101,7 +106,7 @@ struct undecided_marks {
   std::int64_t chunks;  // parts of k that an output of the list is repaired in
   double* partial;      // [capacity][chunks][4]
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(REPDL_EMULATED)
   // `bits`: outputs of a row from column `col` on, all in one word of the bitmap.
   __device__ void add(unsigned bits, std::int64_t product_row, std::int64_t col) const {
     const std::int64_t first = product_row * words_per_row * 32 + col;
@@ -119,8 +124,13 @@ struct undecided_marks {
 #endif
 };
 
+// Operands are of f32, and results of it or of 16 bits; or all are of f64.
+template <class Out>
+using number_of = std::conditional_t<sizeof(Out) == 8, double, float>;
+
 struct problem {
   view base;  // of group 0; where there are phases, what depends on them is missing
+  dtype out_type;
   std::int64_t groups;
   std::int64_t phases_h, phases_w;
   std::int64_t group_a, group_b, group_out, group_bias;
@@ -155,10 +165,10 @@ REPDL_HD phase phase_of(const phase_axis& axis, std::int64_t index) {
 REPDL_HD void specialise(view& v, const problem& p, std::int64_t product) {
   const std::int64_t phases = p.phases_h * p.phases_w;
   const std::int64_t group = product / phases;
-  v.a.data += group * p.group_a;
-  v.b.data += group * p.group_b;
-  v.result += group * p.group_out;
-  if (v.bias != nullptr) v.bias += group * p.group_bias;
+  v.a.outer.offset0 += group * p.group_a;
+  v.b.inner.offset0 += group * p.group_b;
+  v.out.outer.offset0 += group * p.group_out;
+  v.bias_first += group * p.group_bias;
   if (!p.phased) return;
   const std::int64_t index = product % phases;
   const std::int64_t ph = index / p.phases_w;
@@ -187,7 +197,15 @@ REPDL_HD void specialise(view& v, const problem& p, std::int64_t product) {
   v.out.inner.offset0 = ph * (v.out.inner.offset[1] / p.axis_h.stride) + pw * (v.out.inner.offset[2] / p.axis_w.stride);
 }
 
-#if defined(__CUDACC__)
+// f.operator()<Out>() of the result's format.
+template <class F>
+void with_result(const problem& p, const F& f) {
+  ops::for_each_format<ops::FLOATS>([&]<class Out>() {
+    if (dtype_of<Out> == p.out_type) f.template operator()<Out>();
+  });
+}
+
+#if defined(__CUDACC__) || defined(REPDL_EMULATED)
 // The view of a product in shared memory, by `threads` threads of which this is number `rank`; wait afterwards.
 // The caller waits between the copy and the one thread's work: `wait`.
 template <class Wait>
@@ -222,6 +240,9 @@ bool within_reach(const problem& p, const plan::conv_plan& c);
 // conv_product.cu
 void take_workspace(schedule& s, carver& c);
 void run_product(const problem& p, const schedule& s, const loading& l, const job& j);
+// conv_product.cuh, of a tile_shape and the results' format: instantiated in object files of their own.
+template <class T, class Out>
+void launch_tile(const problem& p, const schedule& s, const loading& l, const job& j);
 // conv_repair.cu: the double-double and exact tiers for the outputs that are marked.
 void take_marks(problem& p, carver& c);
 void clear_marks(const problem& p, const job& j);

@@ -34,26 +34,27 @@ __device__ __noinline__ inline bool always_present(const view& v, bool of_a, std
 }
 
 // Fills in what finish_rows needs besides norm and lsb. By all threads of a block.
-template <class T>
+template <class T, class Out>
 __device__ void describe_lines(const view& v, std::int64_t row0, std::int64_t col0, const line_results& to) {
   for (int i = static_cast<int>(threadIdx.x); i < T::lines; i += static_cast<int>(blockDim.x)) {
     if (i < T::rows) {
       const std::int64_t row = row0 + i;
       const bool inside = row < v.m;
-      to.out[i] = inside ? outer_place(v.out, v.result, v.row.split(row)) : absent_place();
-      to.bias[i] = inside && v.bias != nullptr ? v.bias[row * v.bias_stride] : 0.0f;
+      to.out[i] = inside ? outer_place<Out>(v.out, v.result, v.row.split(row)) : absent_place();
+      to.bias[i] = inside && v.bias != nullptr ? v.bias_of<float>(row) : 0.0f;
     } else {
       const std::int64_t col = col0 + (i - T::rows);
       const bool inside = col < v.n;
-      to.out[i] = inside ? inner_place(v.out, v.col.split(col)) : absent_place();
+      to.out[i] = inside ? inner_place<Out>(v.out, v.col.split(col)) : absent_place();
     }
   }
 }
 
 // An output that the plain test left undecided: with the lattice rule, and infinities and NaN.
-__device__ __noinline__ inline num::certified reconsider(const view& v, std::int64_t row, std::int64_t col, double s,
-                                                         double bound, double size, int lsb) {
-  num::certified result = num::certify(s, num::lattice_holds(size, lsb) ? 0.0 : bound);
+template <class Out>
+__device__ __noinline__ num::decided_value<Out> reconsider(const view& v, std::int64_t row, std::int64_t col, double s,
+                                                           double bound, double size, int lsb) {
+  num::decided_value<Out> result = num::certify<Out>(s, num::lattice_holds(size, lsb) ? 0.0 : bound);
   if (!num::is_finite(s)) result.decided = always_present(v, true, row) && always_present(v, false, col);
   return result;
 }
@@ -62,7 +63,7 @@ __device__ __noinline__ inline num::certified reconsider(const view& v, std::int
 // Returns the number of outputs decided. `sums`: this lane's; sum n of row q lies (2 n + q % 2) `stride` after its
 // pair's. (The usual path is short, without branches and in a loop: it runs once, and the warps wait for its
 // instructions.)
-template <class T>
+template <class T, class Out>
 __device__ int finish_rows(const problem& p, const view& v, const line_results& lines, std::int64_t product,
                            std::int64_t row0, std::int64_t col0, int warp_row, int warp_col, int first, int count,
                            std::int64_t height, const double2* sums, int stride) {
@@ -88,7 +89,7 @@ __device__ int finish_rows(const problem& p, const view& v, const line_results& 
     for (int e = 0; e < width; ++e) {
       norm_b[e] = lines.norm[T::rows + beside + e];
       if (columns[e].y != nowhere) exist |= 1u << e;
-      side_by_side = side_by_side && columns[e].address == to + 4 * e;
+      side_by_side = side_by_side && columns[e].address == to + static_cast<int>(sizeof(Out)) * e;
     }
     side_by_side = side_by_side && exist == (1u << width) - 1;
 #pragma unroll 1
@@ -105,15 +106,16 @@ __device__ int finish_rows(const problem& p, const view& v, const line_results& 
         bound = slope_a * norm + bias_slope * (fabs(s) + fabs(c));
         return s + c;
       };
-      float value[width];
+      Out value[width];
       unsigned good = 0;
 #pragma unroll
       for (int e = 0; e < width; ++e) {
         double bound;
         const double s = sum_and_bound(e, norm_b[e], bound) + 0.0;
-        value[e] = static_cast<float>(s - bound);
-        const float high = static_cast<float>(s + bound);
-        good |= num::bits_of(value[e]) == num::bits_of(high) && value[e] == value[e] ? 1u << e : 0u;
+        const num::decided_value<Out> result =
+            num::same_bits(num::rounded<Out>(s - bound), num::rounded<Out>(s + bound));
+        value[e] = result.value;
+        good |= result.decided ? 1u << e : 0u;
       }
       unsigned there = out.y == nowhere ? 0u : exist;
       if (!everywhere) {
@@ -123,15 +125,17 @@ __device__ int finish_rows(const problem& p, const view& v, const line_results& 
       }
       // An undecided output is written too: the repair comes later.
       if (side_by_side && there == exist && (out.address + to) % 16 == 0) {
-        auto* const four = reinterpret_cast<float4*>(out.address + to);
+        auto* const sixteen = reinterpret_cast<uint4*>(out.address + to);
         if constexpr (V == 4) {
-          four[0] = make_float4(value[0], value[1], value[2], value[3]);
-          four[1] = make_float4(value[4], value[5], value[6], value[7]);
+          uint4 bytes[sizeof(value) / 16];
+          memcpy(bytes, value, sizeof(value));
+#pragma unroll
+          for (int i = 0; i < static_cast<int>(sizeof(value) / 16); ++i) sixteen[i] = bytes[i];
         }
       } else {
 #pragma unroll
         for (int e = 0; e < width; ++e) {
-          if ((there >> e & 1) != 0) *reinterpret_cast<float*>(out.address + columns[e].address) = value[e];
+          if ((there >> e & 1) != 0) *reinterpret_cast<Out*>(out.address + columns[e].address) = value[e];
         }
       }
       unsigned undecided = there & (forced ? ~0u : ~good);
@@ -145,9 +149,9 @@ __device__ int finish_rows(const problem& p, const view& v, const line_results& 
           const double size = lines.norm[line] * lines.norm[col_line] + fabs(c);
           int lsb = lines.lsb[line] + lines.lsb[col_line];
           if (v.bias != nullptr) lsb = min(lsb, num::lsb_exponent(lines.bias[line]));
-          const num::certified result = reconsider(v, row, col0 + beside + e, s, bound, size, lsb);
+          const num::decided_value<Out> result = reconsider<Out>(v, row, col0 + beside + e, s, bound, size, lsb);
           if (result.decided) {
-            *reinterpret_cast<float*>(out.address + columns[e].address) = result.value;
+            *reinterpret_cast<Out*>(out.address + columns[e].address) = result.value;
             undecided &= ~(1u << e);
             ++decided;
           }

@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(threads, 2)
     const place y = state.term[parity][side_index][k];
     const bool there = k0 + k < v.k && static_cast<std::uint64_t>(x.y + y.y) < static_cast<std::uint64_t>(t.h) &&
                        static_cast<std::uint64_t>(x.x + y.x) < static_cast<std::uint64_t>(t.w);
-    return there ? num::canonical(t.data[x.offset + y.offset]) : num::float_of(absent_bits);
+    return there ? num::canonical(static_cast<const float*>(t.data)[x.offset + y.offset]) : num::float_of(absent_bits);
   };
   float next_a[copies];
   float next_b[copies];
@@ -171,8 +171,8 @@ __global__ void __launch_bounds__(threads, 2)
       const std::int64_t col = col0 + j / V * 16 * V + tx + j % V;
       if (col >= v.n) continue;
       float s = sum[i][j];
-      if (v.bias != nullptr) s = __fadd_rn(s, v.bias[row * v.bias_stride]);
-      v.result[row_offset + v.out.inner.offset_at(v.col.split(col))] = num::canonical(s);
+      if (v.bias != nullptr) s = __fadd_rn(s, v.bias_of<float>(row));
+      static_cast<float*>(v.result)[row_offset + v.out.inner.offset_at(v.col.split(col))] = num::canonical(s);
     }
   }
   if (tid == 0) {

@@ -223,6 +223,7 @@ problem describe(const plan::conv_plan& c) {
   view& v = p.base;
   v.a.h = v.a.w = v.b.h = v.b.w = v.out.h = v.out.w = 1;
   v.result = c.out;
+  p.out_type = c.out_type;
   p.groups = c.groups;
   p.phases_h = p.phases_w = 1;
   ops::for_operation<ops::family::convolution>(c.op, [&]<class Op>() {

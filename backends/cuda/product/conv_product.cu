@@ -17,7 +17,8 @@
 //
 // Absent terms are zeros here, which is the same unless the other factor is infinite or NaN. A non-finite sum therefore
 // only counts where no term of the row or the column can be absent.
-#include "backends/cuda/product/conv_product.cuh"
+#include "backends/cuda/core/drivers.hpp"
+#include "backends/cuda/product/conv.hpp"
 
 namespace repdl::cuda::conv {
 
@@ -30,19 +31,20 @@ void take_workspace(schedule& s, carver& c) {
 void run_product(const problem& p, const schedule& s, const loading& l, const job& j) {
   problem q = p;  // without this tier where its bound is not proved
   if (!is_proved(s, p.k)) q.first_tier = std::max(p.first_tier, tier::double_double);
-  switch (s.tile) {
-    case wide_tiles:
-      launch_wide(q, s, l, j);
-      break;
-    case square_tiles:
-      launch_square(q, s, l, j);
-      break;
-    case flat_tiles:
-      launch_flat(q, s, l, j);
-      break;
-    default:
-      launch_small(q, s, l, j);
-  }
+  with_result(p, [&]<class Out>() {
+    if constexpr (sizeof(Out) < 8) {
+      switch (s.tile) {
+        case wide_tiles:
+          return launch_tile<wide_tile, Out>(q, s, l, j);
+        case square_tiles:
+          return launch_tile<square_tile, Out>(q, s, l, j);
+        case flat_tiles:
+          return launch_tile<flat_tile, Out>(q, s, l, j);
+        default:
+          return launch_tile<small_tile, Out>(q, s, l, j);
+      }
+    }
+  });
 }
 
 }  // namespace repdl::cuda::conv

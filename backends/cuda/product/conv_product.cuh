@@ -1,4 +1,5 @@
-// The kernels of the binary64 tier of convolutions; instantiated by conv_product_*.cu, one object file per tile shape.
+// The kernels of the binary64 tier of convolutions; instantiated by conv_product_*.cu, one object file per tile shape, and another
+// one for results of 16 bits.
 // See conv_product.cu for the method and the bound.
 #pragma once
 
@@ -45,14 +46,14 @@ inline constexpr std::size_t shared_bytes =
                                              4,
                                          static_cast<int>(sizeof(line_summaries<T>))));
 
-template <class T, bool AKFast, bool BKFast>
+template <class T, class Out, bool AKFast, bool BKFast>
 __global__ void __launch_bounds__(T::threads, T::blocks)
     product_kernel(const __grid_constant__ problem p, const __grid_constant__ schedule s,
                    const __grid_constant__ loading l, counter* counters) {
   using panel_a = panel<T::rows, AKFast, T::row_vector>;
   using panel_b = panel<T::cols, BKFast, T::col_vector>;
   constexpr int stage = panel_a::size + panel_b::size;
-  extern __shared__ __align__(128) double shared[];
+  double* const shared = &memory_of_block<double>();
   double2* const blocks_sum = reinterpret_cast<double2*>(shared);
   auto& state = *reinterpret_cast<shared_state<T>*>(shared + T::sums);
   float* const panels = reinterpret_cast<float*>(&state + 1);
@@ -153,7 +154,7 @@ __global__ void __launch_bounds__(T::threads, T::blocks)
   // While the first panels are on their way.
   auto& after = *reinterpret_cast<line_summaries<T>*>(panels);
   const line_results lines{{after.norm, after.lsb}, state.out, state.bias};
-  if (extra < 0) describe_lines<T>(v, row0, col0, lines);
+  if (extra < 0) describe_lines<T, Out>(v, row0, col0, lines);
 
   double sum[T::m_tiles][T::n_tiles][4] = {};
   constexpr int own_m = (T::m_tiles + T::warps_n - 1) / T::warps_n;  // the warps share the summaries of lines
@@ -230,8 +231,8 @@ __global__ void __launch_bounds__(T::threads, T::blocks)
       for (int q = 0; q < T::lane_sums / 2; ++q) {
         double* const x = &sum[q / 2 / T::n_tiles][q / 2 % T::n_tiles][q % 2 * 2];
         double2& total = blocks_sum[q * T::threads + tid];
-        double2 y = make_double2(x[0], x[1]);
-        if (has_blocks) y = make_double2(total.x + y.x, total.y + y.y);
+        double2 y = double2{x[0], x[1]};
+        if (has_blocks) y = double2{total.x + y.x, total.y + y.y};
         total = y;
         x[0] = 0;
         x[1] = 0;
@@ -245,10 +246,10 @@ __global__ void __launch_bounds__(T::threads, T::blocks)
 #pragma unroll
   for (int q = 0; q < T::lane_sums / 2; ++q) {
     const double* const x = &sum[q / 2 / T::n_tiles][q / 2 % T::n_tiles][q % 2 * 2];
-    double2 y = make_double2(x[0], x[1]);
+    double2 y = double2{x[0], x[1]};
     if (has_blocks) {
       const double2 total = blocks_sum[q * T::threads + tid];
-      y = make_double2(total.x + y.x, total.y + y.y);
+      y = double2{total.x + y.x, total.y + y.y};
     }
     own_sums[q * T::threads] = y;
   }
@@ -283,8 +284,8 @@ __global__ void __launch_bounds__(T::threads, T::blocks)
   }
   for (int i = tid; i < T::lines; i += T::threads) lines.set(i, after.lines[i]);
   __syncthreads();
-  int decided = finish_rows<T>(p, v, lines, product, row0, col0, warp_row, warp_col, 0, 2 * T::m_tiles, s.height,
-                               own_sums, T::threads);
+  int decided = finish_rows<T, Out>(p, v, lines, product, row0, col0, warp_row, warp_col, 0, 2 * T::m_tiles, s.height,
+                                    own_sums, T::threads);
   decided = __reduce_add_sync(full_warp, decided);
   if (lane == 0) count_elements(counters, tier::binary64, decided);
 }
@@ -292,7 +293,7 @@ __global__ void __launch_bounds__(T::threads, T::blocks)
 // Adds the parts of a tile and finishes it. A block per tile, warp and m_tile; its own warps share the parts.
 template <class T>
 inline constexpr int finish_helpers = T::n_tiles > 4 ? 4 : 8;
-template <class T>
+template <class T, class Out>
 __global__ void __launch_bounds__(finish_helpers<T> * 32)
     finish_kernel(const __grid_constant__ problem p, const __grid_constant__ schedule s, counter* counters) {
   constexpr int helpers = finish_helpers<T>;
@@ -341,7 +342,7 @@ __global__ void __launch_bounds__(finish_helpers<T> * 32)
     lines.set(line, total);
   }
   __syncthreads();
-  describe_lines<T>(v, row0, col0, lines);
+  describe_lines<T, Out>(v, row0, col0, lines);
   __syncthreads();
   if (helper != 0) return;
 #pragma unroll
@@ -353,42 +354,36 @@ __global__ void __launch_bounds__(finish_helpers<T> * 32)
     }
     shared[0][q][lane] = x;
   }
-  int decided =
-      finish_rows<T>(p, v, lines, product, row0, col0, warp_row, warp_col, 2 * m, 2, s.height, &shared[0][0][lane], 32);
+  int decided = finish_rows<T, Out>(p, v, lines, product, row0, col0, warp_row, warp_col, 2 * m, 2, s.height,
+                                    &shared[0][0][lane], 32);
   decided = __reduce_add_sync(full_warp, decided);
   if (lane == 0) count_elements(counters, tier::binary64, decided);
 }
 
-template <class T, bool AKFast, bool BKFast>
+template <class T, class Out, bool AKFast, bool BKFast>
 void launch(const problem& p, const schedule& s, const loading& l, const job& j) {
   constexpr std::size_t bytes = shared_bytes<T, AKFast, BKFast>;
   const std::int64_t blocks = s.whole + s.split * s.parts;
-  launch_kernel<product_kernel<T, AKFast, BKFast>>(j, blocks, T::threads, bytes, p, s, l, j.counters);
+  launch_kernel<product_kernel<T, Out, AKFast, BKFast>>(j, blocks, T::threads, bytes, p, s, l, j.counters);
 }
 
-template <class T>
+template <class T, class Out>
 void launch_tile(const problem& p, const schedule& s, const loading& l, const job& j) {
   if (l.a_k_fast) {
     if (l.b_k_fast) {
-      launch<T, true, true>(p, s, l, j);
+      launch<T, Out, true, true>(p, s, l, j);
     } else {
-      launch<T, true, false>(p, s, l, j);
+      launch<T, Out, true, false>(p, s, l, j);
     }
   } else if (l.b_k_fast) {
-    launch<T, false, true>(p, s, l, j);
+    launch<T, Out, false, true>(p, s, l, j);
   } else {
-    launch<T, false, false>(p, s, l, j);
+    launch<T, Out, false, false>(p, s, l, j);
   }
   if (s.split > 0) {
     const std::int64_t blocks = s.split * T::warps_m * T::warps_n * T::m_tiles;
-    launch_kernel<finish_kernel<T>>(j, blocks, finish_helpers<T> * 32, 0, p, s, j.counters);
+    launch_kernel<finish_kernel<T, Out>>(j, blocks, finish_helpers<T> * 32, 0, p, s, j.counters);
   }
 }
-
-// One object file per tile shape.
-void launch_wide(const problem& p, const schedule& s, const loading& l, const job& j);
-void launch_square(const problem& p, const schedule& s, const loading& l, const job& j);
-void launch_flat(const problem& p, const schedule& s, const loading& l, const job& j);
-void launch_small(const problem& p, const schedule& s, const loading& l, const job& j);
 
 }  // namespace repdl::cuda::conv

@@ -1,9 +1,4 @@
 #include "backends/cuda/product/conv_product.cuh"
 
-namespace repdl::cuda::conv {
-
-void launch_flat(const problem& p, const schedule& s, const loading& l, const job& j) {
-  launch_tile<flat_tile>(p, s, l, j);
-}
-
-}  // namespace repdl::cuda::conv
+template void repdl::cuda::conv::launch_tile<repdl::cuda::conv::flat_tile, float>(const problem&, const schedule&,
+                                                                                  const loading&, const job&);

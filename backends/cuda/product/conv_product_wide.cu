@@ -1,9 +1,4 @@
 #include "backends/cuda/product/conv_product.cuh"
 
-namespace repdl::cuda::conv {
-
-void launch_wide(const problem& p, const schedule& s, const loading& l, const job& j) {
-  launch_tile<wide_tile>(p, s, l, j);
-}
-
-}  // namespace repdl::cuda::conv
+template void repdl::cuda::conv::launch_tile<repdl::cuda::conv::wide_tile, float>(const problem&, const schedule&,
+                                                                                  const loading&, const job&);

@@ -17,18 +17,18 @@ __device__ void wait_for_group() {
 }
 
 // In shared memory, which no constructor initialises: kernels declare bytes.
-template <int Group>
+template <int Group, class N>
 struct group_state {
   view v;
   walk w;
-  dot_sum sums[Group / 32];
-  exact_dot exact[Group / 32];
+  dot_sum<N> sums[Group / 32];
+  exact_products<N> exact[Group / 32];
   std::uint32_t words[Group];
 };
 
 // The view of a product and its walk, by all threads of a group.
-template <int Group>
-__device__ void enter(group_state<Group>& state, const problem& p, std::int64_t product, int rank) {
+template <int Group, class N>
+__device__ void enter(group_state<Group, N>& state, const problem& p, std::int64_t product, int rank) {
   wait_for_group<Group>();
   make_view(state.v, p, product, rank, Group, [] { wait_for_group<Group>(); });
   state.w.describe(state.v, Group, rank);
@@ -36,25 +36,22 @@ __device__ void enter(group_state<Group>& state, const problem& p, std::int64_t 
 }
 
 // The sum of an output's terms first .. end - 1, in all threads of the group.
-template <int Group>
-__device__ dot_sum double_double(group_state<Group>& state, std::int64_t row, std::int64_t col, int rank,
-                                 std::int64_t first, std::int64_t end) {
-  dot_sum sum;
+template <int Group, class N>
+__device__ dot_sum<N> double_double(group_state<Group, N>& state, std::int64_t row, std::int64_t col, int rank,
+                                    std::int64_t first, std::int64_t end) {
+  dot_sum<N> sum;
   terms t(state.v, state.w, row, col, first + rank, end, Group);
   while (t.more()) {
     // Loads first: most of the time is their latency.
     constexpr int together = 4;
-    float x[together];
-    float y[together];
+    N x[together];
+    N y[together];
     bool there[together];
 #pragma unroll
     for (int i = 0; i < together; ++i) there[i] = t.more() && t.next(x[i], y[i]);
 #pragma unroll
     for (int i = 0; i < together; ++i) {
-      if (there[i]) {
-        sum.add_term(static_cast<double>(x[i]) * static_cast<double>(y[i]),
-                     num::lsb_exponent(x[i]) + num::lsb_exponent(y[i]));
-      }
+      if (there[i]) sum.add_product(x[i], y[i]);
     }
   }
 #pragma unroll
@@ -70,28 +67,27 @@ __device__ dot_sum double_double(group_state<Group>& state, std::int64_t row, st
 }
 
 // With the bias, and rounded. `height`: additions on a term's path so far.
-__device__ inline num::certified round(dot_sum sum, const view& v, std::int64_t row, std::int64_t height) {
-  if (v.bias != nullptr) {
-    const float c = v.bias[row * v.bias_stride];
-    sum.add_term(static_cast<double>(c), num::lsb_exponent(c));
-  }
-  return sum.finish(height + 1, v.k + (std::int64_t{1} << 16));  // merging lanes and chunks included
+template <class Out, class N>
+__device__ num::decided_value<Out> round(dot_sum<N> sum, const view& v, std::int64_t row, std::int64_t height) {
+  if (v.bias != nullptr) sum.add_bias(v.bias_of<N>(row));
+  return sum.template finish<Out>(height + 1, v.k + (std::int64_t{1} << 16));  // merging lanes and chunks included
 }
 
-__device__ inline void store(const view& v, std::int64_t row, std::int64_t col, float x) {
-  v.result[v.out.outer.offset_at(v.row.split(row)) + v.out.inner.offset_at(v.col.split(col))] = x;
+template <class Out>
+__device__ void store(const view& v, std::int64_t row, std::int64_t col, Out x) {
+  static_cast<Out*>(v.result)[v.out.outer.offset_at(v.row.split(row)) + v.out.inner.offset_at(v.col.split(col))] = x;
 }
 
-template <int Group>
-__device__ __noinline__ float exact(group_state<Group>& state, std::int64_t row, std::int64_t col, int rank) {
+template <class Out, int Group, class N>
+__device__ __noinline__ Out exact(group_state<Group, N>& state, std::int64_t row, std::int64_t col, int rank) {
   const view& v = state.v;
-  exact_dot sum;
+  exact_products<N> sum;
   for (terms t(v, state.w, row, col, rank, v.k, Group); t.more();) {
-    float x;
-    float y;
+    N x;
+    N y;
     if (t.next(x, y)) sum.add_product(x, y);
   }
-  if (v.bias != nullptr && rank == 0) sum.add(v.bias[row * v.bias_stride]);
+  if (v.bias != nullptr && rank == 0) sum.add(v.bias_of<N>(row));
   sum.merge_lanes();
   if constexpr (Group > 32) {
     if (rank % 32 == 0) state.exact[rank / 32] = sum;
@@ -100,7 +96,7 @@ __device__ __noinline__ float exact(group_state<Group>& state, std::int64_t row,
     for (int w = 1; w < Group / 32; ++w) sum.merge(state.exact[w]);
     __syncthreads();
   }
-  return sum.round();
+  return sum.template round<Out>();
 }
 
 struct output_index {
@@ -119,8 +115,9 @@ __device__ inline std::int64_t listed_outputs(const problem& p) {
 }
 
 // Writes a listed output, or leaves it to the exact tier.
-__device__ inline void settle(const problem& p, const view& v, const output_index& at, std::int64_t entry,
-                              const num::certified& result) {
+template <class Out>
+__device__ void settle(const problem& p, const view& v, const output_index& at, std::int64_t entry,
+                       const num::decided_value<Out>& result) {
   if (result.decided) {
     store(v, at.row, at.col, result.value);
   } else {
@@ -129,9 +126,11 @@ __device__ inline void settle(const problem& p, const view& v, const output_inde
 }
 
 // The double-double tier of the listed outputs, a warp for each part of k of each.
+template <class Out>
 __global__ void __launch_bounds__(256) list_kernel(const __grid_constant__ problem p, counter* counters) {
-  alignas(group_state<32>) __shared__ unsigned char states[8 * sizeof(group_state<32>)];
-  group_state<32>& state = reinterpret_cast<group_state<32>*>(states)[threadIdx.x / 32];
+  using group = group_state<32, number_of<Out>>;
+  alignas(group) __shared__ unsigned char states[8 * sizeof(group)];
+  group& state = reinterpret_cast<group*>(states)[threadIdx.x / 32];
   const int lane = lane_of_thread();
   const std::int64_t items = listed_outputs(p) * p.marks.chunks;
   const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * 8;
@@ -148,11 +147,11 @@ __global__ void __launch_bounds__(256) list_kernel(const __grid_constant__ probl
     const view& v = state.v;
     const std::int64_t length = (v.k + p.marks.chunks - 1) / p.marks.chunks;
     const std::int64_t first = chunk * length;
-    const dot_sum sum = double_double(state, at.row, at.col, lane, first, min(v.k, first + length));
+    const dot_sum<number_of<Out>> sum = double_double(state, at.row, at.col, lane, first, min(v.k, first + length));
     if (p.marks.chunks > 1) {
-      if (lane == 0) reinterpret_cast<dot_sum*>(p.marks.partial)[item] = sum;
+      if (lane == 0) reinterpret_cast<dot_sum<number_of<Out>>*>(p.marks.partial)[item] = sum;
     } else {
-      const num::certified result = round(sum, v, at.row, length / 32 + 8);
+      const num::decided_value<Out> result = round<Out>(sum, v, at.row, length / 32 + 8);
       decided += result.decided ? 1 : 0;
       if (lane == 0) settle(p, v, at, entry, result);
     }
@@ -160,6 +159,7 @@ __global__ void __launch_bounds__(256) list_kernel(const __grid_constant__ probl
   if (lane == 0) count_elements(counters, tier::double_double, decided);
 }
 
+template <class Out>
 __global__ void __launch_bounds__(256) finish_list_kernel(const __grid_constant__ problem p, counter* counters) {
   __shared__ view views[8];
   view& v = views[threadIdx.x / 32];
@@ -172,12 +172,14 @@ __global__ void __launch_bounds__(256) finish_list_kernel(const __grid_constant_
     const output_index at(p, entry);
     __syncwarp();
     make_view(v, p, at.product, lane, 32, [] { __syncwarp(); });
-    const dot_sum* const parts = reinterpret_cast<const dot_sum*>(p.marks.partial) + i * p.marks.chunks;
-    dot_sum sum;
+    using sum_of_part = dot_sum<number_of<Out>>;
+    const sum_of_part* const parts = reinterpret_cast<const sum_of_part*>(p.marks.partial) + i * p.marks.chunks;
+    sum_of_part sum;
     for (std::int64_t chunk = lane; chunk < p.marks.chunks; chunk += 32) sum.merge(parts[chunk]);
 #pragma unroll
     for (int distance = 16; distance >= 1; distance /= 2) sum.merge_lanes(distance);
-    const num::certified result = round(sum, v, at.row, v.k / p.marks.chunks / 32 + p.marks.chunks / 32 + 16);
+    const num::decided_value<Out> result =
+        round<Out>(sum, v, at.row, v.k / p.marks.chunks / 32 + p.marks.chunks / 32 + 16);
     decided += result.decided ? 1 : 0;
     if (lane == 0) settle(p, v, at, entry, result);
   }
@@ -186,12 +188,13 @@ __global__ void __launch_bounds__(256) finish_list_kernel(const __grid_constant_
 
 // A group of threads (a warp or a block) looks at as many words of the bitmap at a time, far apart, because undecided
 // outputs like company; and works off their bits one after the other.
-template <int Group>
+template <int Group, class Out>
 __global__ void __launch_bounds__(256) repair_kernel(const __grid_constant__ problem p, counter* counters) {
   if (p.marks.listed[1] == 0) return;
   constexpr int groups = 256 / Group;
-  alignas(group_state<Group>) __shared__ unsigned char states[groups * sizeof(group_state<Group>)];
-  group_state<Group>& state = reinterpret_cast<group_state<Group>*>(states)[threadIdx.x / Group];
+  using group = group_state<Group, number_of<Out>>;
+  alignas(group) __shared__ unsigned char states[groups * sizeof(group)];
+  group& state = reinterpret_cast<group*>(states)[threadIdx.x / Group];
   const int rank = static_cast<int>(threadIdx.x % Group);
   const std::int64_t all_groups = static_cast<std::int64_t>(gridDim.x) * groups;
   const std::int64_t words = p.products() * p.m * p.marks.words_per_row;
@@ -228,15 +231,15 @@ __global__ void __launch_bounds__(256) repair_kernel(const __grid_constant__ pro
         const index3 c = v.col.split(col);
         if (v.out.outer.y_at(r) + v.out.inner.y_at(c) >= v.out.h) continue;
         if (v.out.outer.x_at(r) + v.out.inner.x_at(c) >= v.out.w) continue;
-        num::certified result = {0.0f, false};
+        num::decided_value<Out> result = {Out{}, false};
         if (!skip_dd) {
-          const dot_sum sum = double_double<Group>(state, row, col, rank, 0, v.k);
-          result = round(sum, v, row, (v.k + Group - 1) / Group + Group / 32 + 8);
+          const dot_sum<number_of<Out>> sum = double_double(state, row, col, rank, 0, v.k);
+          result = round<Out>(sum, v, row, (v.k + Group - 1) / Group + Group / 32 + 8);
         }
         if (result.decided) {
           ++count_dd;
         } else {
-          result.value = exact<Group>(state, row, col, rank);
+          result.value = exact<Out>(state, row, col, rank);
           ++count_exact;
         }
         if (rank == 0) store(v, row, col, result.value);
@@ -253,7 +256,7 @@ __global__ void __launch_bounds__(256) repair_kernel(const __grid_constant__ pro
 }  // namespace
 
 void take_marks(problem& p, carver& c) {
-  static_assert(sizeof(dot_sum) <= 4 * sizeof(double));
+  static_assert(sizeof(dot_sum<float>) <= 4 * sizeof(double));
   undecided_marks& m = p.marks;
   c.take(m.listed, 2);
   c.take(m.bitmap, p.products(), p.m, m.words_per_row);
@@ -281,18 +284,24 @@ void mark_all(const problem& p, const job& j) {
 
 void repair(const problem& p, const job& j) {
   const undecided_marks& m = p.marks;
-  if (m.capacity > 0) {
-    launch_kernel<list_kernel>(j, grid_for(j.device, ceil_div(m.capacity * m.chunks, 8), 8), 256, 0, p, j.counters);
-    if (m.chunks > 1) {
-      launch_kernel<finish_list_kernel>(j, grid_for(j.device, ceil_div(m.capacity, 8), 8), 256, 0, p, j.counters);
+  with_result(p, [&]<class Out>() {
+    if constexpr (sizeof(Out) < 8) {  // of f64 there is no list
+      if (m.capacity > 0) {
+        launch_kernel<list_kernel<Out>>(j, grid_for(j.device, ceil_div(m.capacity * m.chunks, 8), 8), 256, 0, p,
+                                        j.counters);
+        if (m.chunks > 1) {
+          launch_kernel<finish_list_kernel<Out>>(j, grid_for(j.device, ceil_div(m.capacity, 8), 8), 256, 0, p,
+                                                 j.counters);
+        }
+      }
     }
-  }
-  const std::int64_t words = p.products() * p.m * m.words_per_row;
-  if (p.k > 8192) {
-    launch_kernel<repair_kernel<256>>(j, grid_for(j.device, words, 8), 256, 0, p, j.counters);
-  } else {
-    launch_kernel<repair_kernel<32>>(j, grid_for(j.device, ceil_div(words, 8), 8), 256, 0, p, j.counters);
-  }
+    const std::int64_t words = p.products() * p.m * m.words_per_row;
+    if (p.k > 8192) {
+      launch_kernel<repair_kernel<256, Out>>(j, grid_for(j.device, words, 8), 256, 0, p, j.counters);
+    } else {
+      launch_kernel<repair_kernel<32, Out>>(j, grid_for(j.device, ceil_div(words, 8), 8), 256, 0, p, j.counters);
+    }
+  });
 }
 
 }  // namespace repdl::cuda::conv

@@ -6,6 +6,8 @@
 // 3Hu) more: |S - (high + low)| <= 3 H^2 u^2 M for H <= 2^25. `magnitude`, fl(M), falls short of M by H u M at most:
 // 4 H^2 covers it. Under the lattice rule for plainly added errors (dd.hpp; as many as there are additions) everything
 // is exact.
+// Of binary64 a product is two numbers, of which `low` takes the second (num::wide_compensated_bound). Those that underflow, and may
+// lose something, are counted: of others, and of those with 0, nothing is lost, and a sum of zeros is decided.
 #pragma once
 
 #include "backends/cuda/core/launch.cuh"
@@ -60,12 +62,13 @@ class terms {
   }
   __device__ bool more() const { return left_ > 0; }
   // False: absent.
-  __device__ bool next(float& x, float& y) {
+  template <class N>
+  __device__ bool next(N& x, N& y) {
     const bool there =
         inside(at_[4], v_.b.h) && inside(at_[5], v_.b.w) && inside(at_[1], v_.a.h) && inside(at_[2], v_.a.w);
     if (there) {
-      x = v_.a.data[at_[0]];
-      y = v_.b.data[at_[3]];
+      x = static_cast<const N*>(v_.a.data)[at_[0]];
+      y = static_cast<const N*>(v_.b.data)[at_[3]];
     }
     left_ -= step_;
     index2_ += w_.step2;
@@ -98,12 +101,17 @@ class terms {
   std::int64_t at_[walk::parts];
 };
 
+template <class N>
 struct dot_sum : num::measured_sum {
   int lsb = 2 * num::no_lsb;
 
-  __device__ void add_term(double x, int lsb_of_x) {
-    measured_sum::add_term(x);
-    lsb = min(lsb, lsb_of_x);
+  __device__ void add_product(N x, N y) {
+    add_term(static_cast<double>(x) * static_cast<double>(y));
+    lsb = min(lsb, num::lsb_exponent(x) + num::lsb_exponent(y));
+  }
+  __device__ void add_bias(N c) {
+    add_term(static_cast<double>(c));
+    lsb = min(lsb, num::lsb_exponent(c));
   }
   __device__ void merge(const dot_sum& o) {
     measured_sum::merge(o);
@@ -117,9 +125,41 @@ struct dot_sum : num::measured_sum {
     o.lsb = __shfl_xor_sync(full_warp, lsb, distance);
     merge(o);
   }
-  __device__ num::certified finish(std::int64_t height, std::int64_t additions) const {
-    if (!num::is_finite(hi)) return {num::non_finite_result(hi), true};
-    return num::certify(total(), num::lattice_holds_dd(magnitude, lsb, additions) ? 0.0 : bound(height));
+  template <class Out>
+  __device__ num::decided_value<Out> finish(std::int64_t height, std::int64_t additions) const {
+    if (!num::is_finite(hi)) return {num::non_finite_result<Out>(hi), true};
+    return num::certify<Out>(total(), num::lattice_holds_dd(magnitude, lsb, additions) ? 0.0 : bound(height));
+  }
+};
+
+template <>
+struct dot_sum<double> : num::measured_sum {
+  double lost = 0;  // products that may lack something
+
+  __device__ void add_product(double x, double y) {
+    const num::dd p = num::two_prod(x, y);
+    add_term(p.hi);
+    lo += p.lo;
+    if (!(num::magnitude_of(p.hi) >= 0x1p-968) && x != 0 && y != 0) ++lost;
+  }
+  __device__ void add_bias(double c) { add_term(c); }
+  __device__ void merge(const dot_sum& o) {
+    measured_sum::merge(o);
+    lost += o.lost;
+  }
+  __device__ void merge_lanes(int distance) {
+    dot_sum o;
+    o.hi = __shfl_xor_sync(full_warp, hi, distance);
+    o.lo = __shfl_xor_sync(full_warp, lo, distance);
+    o.magnitude = __shfl_xor_sync(full_warp, magnitude, distance);
+    o.lost = __shfl_xor_sync(full_warp, lost, distance);
+    merge(o);
+  }
+  // What is not finite, or overflowed, is not decided (num::certify).
+  template <class Out>
+  __device__ num::decided_value<double> finish(std::int64_t height, std::int64_t) const {
+    return num::certify<double>(total(),
+                                num::wide_compensated_bound(height, magnitude, static_cast<std::int64_t>(lost)));
   }
 };
 

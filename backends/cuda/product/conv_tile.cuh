@@ -69,14 +69,18 @@ struct __align__(16) place {
   std::int64_t address;  // bytes; absolute in an operand's outer half
   int y, x;
 };
-__device__ inline place outer_place(const operand& t, const float* data, const index3& n) {
+template <class T = float>
+__device__ place outer_place(const operand& t, const void* data, const index3& n) {
   const side& s = t.outer;
-  return {reinterpret_cast<std::int64_t>(data) + 4 * s.offset_at(n), static_cast<int>(s.y_at(n)),
+  constexpr std::int64_t bytes = sizeof(T);
+  return {reinterpret_cast<std::int64_t>(data) + bytes * s.offset_at(n), static_cast<int>(s.y_at(n)),
           static_cast<int>(s.x_at(n))};
 }
-__device__ inline place inner_place(const operand& t, const index3& n) {
+template <class T = float>
+__device__ place inner_place(const operand& t, const index3& n) {
   const side& s = t.inner;
-  return {4 * s.offset_at(n), static_cast<int>(s.y_at(n)), static_cast<int>(s.x_at(n))};
+  constexpr std::int64_t bytes = sizeof(T);
+  return {bytes * s.offset_at(n), static_cast<int>(s.y_at(n)), static_cast<int>(s.x_at(n))};
 }
 // One load of 16 bytes.
 __device__ inline place load_place(const place* from) {

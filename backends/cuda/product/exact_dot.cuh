@@ -9,22 +9,27 @@
 
 namespace repdl::cuda {
 
-struct exact_dot : num::exact_sum<float, 2> {
+template <class N>
+struct exact_products : num::exact_sum<N, 2> {
+  using accumulator = num::exact_accumulator<N, 2>;
+
   __device__ void merge_lanes() {
-    static_assert(std::is_trivially_copyable_v<num::dot_accumulator>);
-    constexpr int words = sizeof(num::dot_accumulator) / 8;
+    static_assert(std::is_trivially_copyable_v<accumulator>);
+    constexpr int words = sizeof(accumulator) / 8;
     for (int distance = 16; distance >= 1; distance /= 2) {
       std::uint64_t w[words];
-      memcpy(w, &finite, sizeof(finite));
+      memcpy(w, &this->finite, sizeof(accumulator));
       for (std::uint64_t& x : w) x = __shfl_xor_sync(full_warp, x, distance);
-      num::dot_accumulator other;
+      accumulator other;
       memcpy(&other, w, sizeof(other));
-      finite.merge(other);
+      this->finite.merge(other);
     }
-    special.nan = __any_sync(full_warp, special.nan);
-    special.positive = __any_sync(full_warp, special.positive);
-    special.negative = __any_sync(full_warp, special.negative);
+    num::special_terms& s = this->special;
+    s.nan = __any_sync(full_warp, s.nan);
+    s.positive = __any_sync(full_warp, s.positive);
+    s.negative = __any_sync(full_warp, s.negative);
   }
 };
+using exact_dot = exact_products<float>;
 
 }  // namespace repdl::cuda

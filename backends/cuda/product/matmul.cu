@@ -190,7 +190,7 @@ void prepare(const plan::product_plan& p, const job& j, dispatch::task& t) {
       of_part.what = what;
       prepare(plan, of_part, to);
     };
-    t.emplace<dispatch::widened_product_work<decltype(driver)>>(p, driver);
+    t.emplace<dispatch::widened_product_work<plan::product_plan, decltype(driver)>>(p, driver);
     return;
   }
   const bool is_forced = j.device.choice.engine != product_engine::any && p.out.type != dtype::f64;

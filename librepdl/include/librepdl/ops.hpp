@@ -1,7 +1,7 @@
 // The operations, as functions. Every floating-point output element is the correctly rounded value of the exact result.
 //
-// Common to all: tensors have any strides and are on the context's device; where no format is named, as of convolutions and
-// dropout, they are f32 (docs/operations.md lists the formats of each operation). Outputs are allocated by the caller with
+// Common to all: tensors have any strides and are on the context's device, and formats that docs/operations.md lists for each
+// operation; operands and results have one, where nothing else is said. Outputs are allocated by the caller with
 // the shape that infer() (dynamic.hpp) gives, and share no memory with inputs. Errors are thrown before anything is
 // written: invalid_argument for shapes, axes, element counts; unsupported for element types. The one exception is
 // error_site::undecided (context_options::last_tier_bits), found at the end of the work: what the output then holds is
@@ -112,11 +112,11 @@ void dropout_backward(context& ctx, const generator& g, const_tensor_view grad, 
 // Images are (n, channels, h, w), kernels (output channels, input channels / groups, kh, kw); channels-last is a matter
 // of strides. A tap on padding is absent: it is not a product with zero. Output sizes:
 // floor((h + top + bottom - dilation.h (kh - 1) - 1) / stride.h) + 1. Of pooling with ceil_mode the quotient is rounded up, and a
-// last window that would begin behind the image, at h + top or later, is left out. Pooling: f16, bf16 or f32, all operands and
-// the result of one format.
+// last window that would begin behind the image, at h + top or later, is left out. Formats: f16, bf16, f32 or f64, all operands
+// and the result of one.
 
 /// out (n, o, oh, ow) = the cross-correlation of x with w, + bias_o, each element rounded once (accumulate::exact) or
-/// by the contract's FMA chain over input channel, kernel row, kernel column.
+/// by the contract's FMA chain over input channel, kernel row, kernel column, in f32.
 void conv2d(context& ctx, const_tensor_view x, const_tensor_view w, tensor_view out,
             const conv2d_options& options = {});
 /// grad_x (n, c, h, w): the gradient of conv2d for g, the gradient of its output; grad_x's sizes say which image. It does not depend

@@ -152,8 +152,6 @@ def vision_transformer(options):
 
     model = timm.create_model("vit_tiny_patch16_224", img_size=SIZE, patch_size=8, depth=2, num_classes=CLASSES, drop_rate=0.1,
                               drop_path_rate=0.1).to(options.device)
-    # Convolutions have float32 alone so far: the patches are embedded outside of autocast.
-    model.patch_embed.forward = torch.autocast(options.device, enabled=False)(model.patch_embed.forward)
     decay = [p for p in model.parameters() if p.dim() > 1]
     rest = [p for p in model.parameters() if p.dim() <= 1]
     optimizer = torch.optim.AdamW([{"params": decay, "weight_decay": 0.05}, {"params": rest, "weight_decay": 0.0}], lr=1e-3)

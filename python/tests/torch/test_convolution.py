@@ -104,3 +104,98 @@ def test_transposed_errors():
     with pytest.raises(NotImplementedError, match="no tap reaches"):
         F.conv_transpose2d(x[:, :, :1], torch.ones(2, 3, 1, 1), stride=(8, 1), padding=(3, 0), output_padding=(7, 0))
     assert F.conv_transpose2d(torch.ones(0, 2, 4, 4), w).shape == (0, 3, 6, 6)
+
+
+class LeNet(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convolutions = torch.nn.Sequential(torch.nn.Conv2d(1, 6, 5), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Conv2d(6, 16, 5),
+                                                torch.nn.ReLU(), torch.nn.MaxPool2d(2))
+        self.linear = torch.nn.Sequential(torch.nn.Linear(256, 84), torch.nn.ReLU(), torch.nn.Linear(84, 10))
+
+    def forward(self, x):
+        return self.linear(self.convolutions(x).flatten(1))
+
+
+class Residual(torch.nn.Module):
+    """ResNet-18's first stages, of few channels."""
+
+    def __init__(self, width=4):
+        super().__init__()
+
+        def half(a, b, stride):
+            return torch.nn.Sequential(torch.nn.Conv2d(a, b, 3, stride, 1, bias=False), torch.nn.BatchNorm2d(b))
+
+        self.first = half(3, width, 1)
+        self.blocks = torch.nn.ModuleList()
+        for a, b, stride in ((width, width, 1), (width, 2 * width, 2)):
+            shortcut = torch.nn.Sequential() if stride == 1 else torch.nn.Conv2d(a, b, 1, stride, bias=False)
+            self.blocks.append(torch.nn.ModuleList((half(a, b, stride), half(b, b, 1), shortcut)))
+        self.depthwise = torch.nn.Conv2d(2 * width, 2 * width, 3, padding=1, groups=2 * width)
+        self.classify = torch.nn.Linear(2 * width, 10)
+
+    def forward(self, x):
+        x = torch.relu(self.first(x))
+        for one, two, shortcut in self.blocks:
+            x = torch.relu(two(torch.relu(one(x))) + shortcut(x))
+        return self.classify(self.depthwise(x).mean((2, 3)))
+
+
+def trained(make, shape, dtype=torch.float32, autocast=None, channels_last=False, steps=2):
+    """The parameters after some steps of SGD, and the last loss."""
+    with librepdl.torch.exempt():  # parameters and data are PyTorch's
+        generator = torch.Generator().manual_seed(7)
+        torch.manual_seed(5)
+        model = make().to(dtype)
+        images = [(torch.randint(0, 256, shape, generator=generator).float() / 256 - 0.5).to(dtype) for _ in range(steps)]
+        labels = torch.randint(0, 10, shape[:1], generator=generator)
+    if channels_last:
+        model = model.to(memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for x in images:
+        x = x.contiguous(memory_format=torch.channels_last) if channels_last else x
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=autocast, enabled=autocast is not None):
+            loss = F.cross_entropy(model(x), labels)
+        loss.backward()
+        optimizer.step()
+    return [loss.detach(), *(p.detach() for p in model.parameters())]
+
+
+@pytest.mark.parametrize("make, shape, options", [
+    (LeNet, (6, 1, 28, 28), {"dtype": torch.float64}), (LeNet, (6, 1, 28, 28), {"autocast": torch.bfloat16}),
+    (Residual, (4, 3, 12, 12), {"autocast": torch.bfloat16}), (Residual, (4, 3, 12, 12), {"autocast": torch.float16}),
+    (Residual, (4, 3, 12, 12), {"dtype": torch.bfloat16}), (Residual, (4, 3, 12, 12), {"dtype": torch.float64})])
+def test_training(make, shape, options):
+    """One result in any number of threads, with and without mkldnn, in either memory format; near plain PyTorch's."""
+    plain = trained(make, shape, **options)
+    librepdl.torch.enable()
+    found = trained(make, shape, **options)
+    assert all(p.dtype == options.get("dtype", torch.float32) for p in found[1:])
+    for threads, mkldnn, channels_last in ((1, True, False), (2, False, False), (3, True, True)):
+        torch.set_num_threads(threads)
+        torch.backends.mkldnn.enabled = mkldnn
+        assert all(map(torch.equal, found, trained(make, shape, channels_last=channels_last, **options)))
+    librepdl.torch.disable()
+    tolerance = 1e-9 if options.get("dtype") == torch.float64 else 0.1
+    for a, b in zip(found, plain, strict=True):
+        assert (a.double() - b.double()).abs().max() <= tolerance * max(1, float(b.abs().max()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_formats(dtype):
+    """Of small integers, whose sums are exact in every format: those of float32."""
+    g = torch.Generator().manual_seed(3)
+    x, w = (torch.randint(-3, 4, s, generator=g).to(dtype) for s in ((2, 4, 6, 5), (6, 2, 3, 3)))
+    b = torch.randint(-3, 4, (6,), generator=g).to(dtype)
+    options = {"stride": (2, 1), "padding": (1, 0), "groups": 2}
+    librepdl.torch.enable()
+
+    def run(dtype):
+        inputs = [t.to(dtype).requires_grad_() for t in (x.detach(), w.detach(), b.detach())]
+        y = F.conv2d(*inputs, **options)
+        return [y.detach(), *torch.autograd.grad(y, inputs, torch.ones_like(y))]
+
+    for a, wide in zip(run(dtype), run(torch.float32), strict=True):
+        assert a.dtype == dtype and torch.equal(a, wide.to(dtype))
+    assert F.conv1d(x[:, :, 0], w[:, :, 0], b, groups=2).dtype == F.conv_transpose2d(x, w[:4, :2], groups=2).dtype == dtype

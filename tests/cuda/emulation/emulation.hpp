@@ -34,6 +34,7 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __noinline__
+#define __builtin_assume(...)
 
 namespace repdl::emulation {
 
@@ -131,7 +132,7 @@ class block {
   const std::function<void()>* body_ = nullptr;
   jmp_buf outside_;
   int now_ = 0, running_ = 0;
-  alignas(16) unsigned char slots_[1024][64];
+  alignas(16) unsigned char slots_[1024][128];
 };
 
 struct places {

@@ -1,6 +1,8 @@
 // Launches of emulated kernels (tests/cuda/emulation/emulation.hpp).
 #pragma once
 
+#include <tuple>
+
 #include "backends/cuda/core/drivers.hpp"
 
 namespace repdl::cuda {
@@ -18,6 +20,27 @@ void launch_kernel(const job&, std::int64_t blocks, int threads, std::size_t sha
     emulation::block_at.x = static_cast<unsigned>(b);
     emulation::block::current().run(threads, [&] { Kernel(args...); });
   }
+}
+
+// A call that is one launch.
+template <auto Kernel, class... Args>
+class planned_launch final : public planned {
+ public:
+  planned_launch(const job& given, std::int64_t blocks, int threads, const Args&... args)
+      : planned(given), blocks_(blocks), threads_(threads), args_(args...) {}
+
+ private:
+  void enqueue() override {
+    std::apply([&](const Args&... args) { launch_kernel<Kernel>(j, blocks_, threads_, 0, args...); }, args_);
+  }
+
+  const std::int64_t blocks_;
+  const int threads_;
+  const std::tuple<Args...> args_;
+};
+template <auto Kernel, class... Args>
+void plan_launch(dispatch::task& t, const job& j, std::int64_t blocks, int threads, const Args&... args) {
+  t.emplace<planned_launch<Kernel, Args...>>(j, blocks, threads, args...);
 }
 
 // One after the other.
