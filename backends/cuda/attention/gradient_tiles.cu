@@ -240,6 +240,7 @@ struct gradient_tiling {
     sums_if<has_weight> second_sums[2];
     double2 sums[2][columns];  // lse and D of queries
     double norms_of_row[2][rows];
+    double statistics[8][threads];  // of a thread, where they take no registers while products are computed
     float most[2][Size], norms[2][Size];
     column_facts facts;
     int begin, end;
@@ -427,24 +428,20 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
   // Tiles of columns: of all heads, where these are queries.
   const int begin = m.begin / columns * columns, end = m.end;
   const int of_head = begin < end ? (end - begin + columns - 1) / columns : 0;
-  const std::int64_t tiles = of_head * count;
+  const int tiles = of_head * static_cast<int>(count);
   const packed_places lines(g, head_places, Size);
-  constexpr int copies = cut::two_orders ? 4 : 2;  // of lines, and for sums
-  const double* from[copies];
-#pragma unroll
-  for (int which = 0; which < copies; ++which)
-    from[which] =
-        packed + (is_key ? lines.of_query(which, within_range * g.of.group) : lines.of_key(which, within_range));
+  const double* from = packed + (is_key ? lines.of_query(0, within_range * g.of.group) : lines.of_key(0, within_range));
+  const std::int64_t copy_step = is_key ? lines.of_query(1, 0) : lines.of_key(1, 0);  // of lines, and for sums
   const query_sum* sums_of_head = sums + first_head * g.of.queries;
   const auto copy = [&](int j, int stage) {
     const std::int64_t at_line = static_cast<std::int64_t>(j) * Size;
-    m.first[stage].template copy<threads>(tid, from[0] + at_line);
-    m.second[stage].template copy<threads>(tid, from[1] + at_line);
+    m.first[stage].template copy<threads>(tid, from + at_line);
+    m.second[stage].template copy<threads>(tid, from + copy_step + at_line);
     if constexpr (cut::two_orders && cut::has_factor) {
-      m.first_sums[stage].template copy<threads>(tid, from[2] + at_line);
+      m.first_sums[stage].template copy<threads>(tid, from + 2 * copy_step + at_line);
     }
     if constexpr (cut::two_orders && cut::has_weight) {
-      m.second_sums[stage].template copy<threads>(tid, from[3] + at_line);
+      m.second_sums[stage].template copy<threads>(tid, from + 3 * copy_step + at_line);
     }
     if (is_key && tid < columns) {
       copy_async<16>(reinterpret_cast<float*>(&m.sums[stage][tid]),
@@ -458,20 +455,20 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     next += columns;
     if (!is_key || next < end) return;
     next = begin;
-#pragma unroll
-    for (int which = 0; which < copies; ++which) from[which] += lines.query_head;
+    from += lines.query_head;
     sums_of_head += g.of.queries;
   };
   if (tiles > 0) copy_next(0);
 
   double of_factors[cut::has_factor ? steps : 1][4] = {}, of_weights[cut::has_weight ? steps : 1][4] = {};
-  double weights[2] = {}, weight_squares[2] = {}, products[2] = {}, product_squares[2] = {};
+#pragma unroll
+  for (auto& of_threads : m.statistics) of_threads[tid] = 0;
   int j0 = begin;
   std::int64_t in_group = -1;  // a head's number
   double slope_of_columns = 0;
-  for (std::int64_t n = 0; n < tiles; ++n, j0 = j0 + columns < end ? j0 + columns : begin) {
-    const int stage = static_cast<int>(n & 1);
-    in_group += j0 == begin ? 1 : 0;
+  for (int n = 0; n < tiles; ++n, j0 = j0 + columns < end ? j0 + columns : begin) {
+    const int stage = n & 1;
+    if (Extras != tile_extras::none) in_group += j0 == begin ? 1 : 0;
     if (has_bias && is_key && g.of.slopes != nullptr && j0 == begin)
       slope_of_columns = static_cast<double>(g.of.slopes[(key_head * g.of.group + in_group) * g.of.slope_step]);
     wait_for_copies<0>();
@@ -483,6 +480,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
     multiply_lines(m.of_rows[0], tid, m.first[stage], w);
     if constexpr (cut::has_factor) multiply_lines(m.of_rows[1], tid, m.second[stage], x);
     const bool is_whole = range.has_all(j0, columns);
+    double weights[2] = {}, weight_squares[2] = {}, products[2] = {}, product_squares[2] = {};
 #pragma unroll
     for (int eight = 0; eight < eights; ++eight) {
       unsigned kept = 15;
@@ -535,6 +533,15 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
         }
       }
     }
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      m.statistics[h][tid] += weights[h];
+      m.statistics[2 + h][tid] += weight_squares[h];
+      if constexpr (cut::has_factor) {
+        m.statistics[4 + h][tid] += products[h];
+        m.statistics[6 + h][tid] += product_squares[h];
+      }
+    }
     if constexpr (cut::two_orders) {
       if constexpr (cut::has_factor) add_lines(x, m.first_sums[stage], of_factors);
       if constexpr (cut::has_weight) add_lines(w, m.second_sums[stage], of_weights);
@@ -542,6 +549,15 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
       if constexpr (cut::has_factor) add_lines(x, m.first[stage], of_factors);
       if constexpr (cut::has_weight) add_lines(w, m.second[stage], of_weights);
     }
+  }
+
+  double weights[2], weight_squares[2], products[2], product_squares[2];
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    weights[h] = m.statistics[h][tid];
+    weight_squares[h] = m.statistics[2 + h][tid];
+    products[h] = m.statistics[4 + h][tid];
+    product_squares[h] = m.statistics[6 + h][tid];
   }
 
   // A query of one key has y = v, and then T is 0, not only near it.
