@@ -56,7 +56,7 @@ inline constexpr int steps_of_chain = 4;
 template <int Steps, int Threads, int Eights, class Tile>
 __device__ void multiply_lines(const row_tile<Steps, Threads>& rows, int thread, const Tile& lines,
                                double (&to)[Eights][4]) {
-#pragma unroll 1  // or registers are not enough
+#pragma unroll
   for (int chain = 0; chain < Steps; chain += steps_of_chain) {
     double part[Eights][4] = {};
 #pragma unroll
