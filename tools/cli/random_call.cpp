@@ -128,6 +128,8 @@ class maker {
 
   // ---- shapes
 
+  /// 16 bytes of any format, or more.
+  static std::int64_t in_groups(std::int64_t n) { return (n + 7) / 8 * 8; }
   /// About `elements` of them, mostly small odd sizes in all axes and one or two that take the rest; at times a 0.
   shape_list shape(int rank, std::int64_t elements) {
     shape_list s;
@@ -144,7 +146,7 @@ class maker {
       n = std::max(n, have >= elements ? 1 : times == 2 ? magnitude(4) : elements / have);
       have *= n;
     }
-    if (grouped_) s.back() = (s.back() + 3) / 4 * 4;
+    if (grouped_) s.back() = in_groups(s.back());
     if (one_in(50)) s[w_.below(static_cast<std::uint32_t>(rank))] = 0;
     return s;
   }
@@ -399,7 +401,7 @@ class maker {
       largest /= 2;
     }
     if (grouped_) {
-      for (std::int64_t* v : {&m, &n, &k}) *v = (*v + 3) / 4 * 4;
+      for (std::int64_t* v : {&m, &n, &k}) *v = in_groups(*v);
     }
     const bool ta = w_.flip(), tb = w_.flip();
     const auto with = [](shape_list s, std::int64_t rows, std::int64_t columns) {
@@ -747,7 +749,8 @@ class maker {
     shape_list batch = shape(std::max(0, axes - 3), magnitude(3));
     const std::int64_t groups = axes < 3 ? 1 : from_to(1, 3), heads = axes < 3 ? 1 : groups * from_to(1, 3);
     std::int64_t queries = magnitude(6), keys = one_in(5) ? magnitude(10) : magnitude(7);
-    const std::int64_t size = magnitude(one_in(4) ? 8 : 5), values = magnitude(one_in(4) ? 8 : 5);
+    std::int64_t size = magnitude(one_in(4) ? 8 : 5), values = magnitude(one_in(4) ? 8 : 5);
+    if (grouped_) size = in_groups(size), values = in_groups(values);
     // Of one query or key there is little to see.
     if (queries < 3 && !one_in(4)) queries += from_to(2, 5);
     if (keys < 3 && !one_in(6)) keys += from_to(3, 12);
@@ -974,7 +977,7 @@ class maker {
   }
 
   void place_all(const std::vector<array>& in, placed_call& p) {
-    plain_ = one_in(12);
+    plain_ = one_in(grouped_ ? 2 : 12);  // kernels that copy packs of 16 bytes need both
     for (std::size_t i = 0; i < in.size(); ++i) {
       if (in[i].absent()) {
         p.in.emplace_back();
@@ -1018,7 +1021,7 @@ class maker {
   const samples::record* record_;  // of f_; null of an elementwise one
   word_stream& w_;
   digest_case c_;
-  bool grouped_ = false, plain_ = false;  // sizes in fours; everything contiguous
+  bool grouped_ = false, plain_ = false;  // sizes in groups; everything contiguous
   std::int64_t work_ = 0, classes_ = 0;
   std::int64_t steps_ = 0;  // of lines: elements of all beginnings
   std::size_t groups_ = 1;

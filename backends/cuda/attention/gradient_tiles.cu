@@ -57,9 +57,11 @@ struct packed_places {
         query_head(padded_lines(g.of.queries) * numbers),
         key_head(padded_lines(g.of.keys) * numbers),
         size(numbers) {}
-  __device__ std::int64_t of_query(int copy, std::int64_t n) const { return (copy * query_heads + n) * query_head; }
+  __device__ std::int64_t copy_of_queries() const { return query_heads * query_head; }
+  __device__ std::int64_t copy_of_keys() const { return key_heads * key_head; }
+  __device__ std::int64_t of_query(int copy, std::int64_t n) const { return copy * copy_of_queries() + n * query_head; }
   __device__ std::int64_t of_key(int copy, std::int64_t n) const {
-    return query_copies(size) * query_heads * query_head + (copy * key_heads + n) * key_head;
+    return query_copies(size) * copy_of_queries() + copy * copy_of_keys() + n * key_head;
   }
 };
 std::int64_t packed_lines_of_head(std::int64_t group, std::int64_t queries, std::int64_t keys, int size) {
@@ -431,7 +433,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
   const int tiles = of_head * static_cast<int>(count);
   const packed_places lines(g, head_places, Size);
   const double* from = packed + (is_key ? lines.of_query(0, within_range * g.of.group) : lines.of_key(0, within_range));
-  const std::int64_t copy_step = is_key ? lines.of_query(1, 0) : lines.of_key(1, 0);  // of lines, and for sums
+  const std::int64_t copy_step = is_key ? lines.copy_of_queries() : lines.copy_of_keys();  // of lines, and for sums
   const query_sum* sums_of_head = sums + first_head * g.of.queries;
   const auto copy = [&](int j, int stage) {
     const std::int64_t at_line = static_cast<std::int64_t>(j) * Size;
