@@ -50,10 +50,12 @@ struct strided_loader {
       const int present = std::clamp(count - l, 0, 4);
       for (std::int64_t k = 0; k < whole; k += 4) {
         quad r[4] = {};
+        // Not by `load`: a function that returns 32 bytes is another one with AVX and without.
+        const auto read = [&](int i) { __builtin_memcpy(&r[i], row(i) + k, sizeof(quad)); };
         if (present == 4) {
-          for (int i = 0; i < 4; ++i) r[i] = REPDL_ISA::load<quad>(row(i) + k);
+          for (int i = 0; i < 4; ++i) read(i);
         } else {
-          for (int i = 0; i < present; ++i) r[i] = REPDL_ISA::load<quad>(row(i) + k);
+          for (int i = 0; i < present; ++i) read(i);
         }
         const quad low01 = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5);
         const quad low23 = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);

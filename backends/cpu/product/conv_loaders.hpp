@@ -304,7 +304,8 @@ struct conv_problem {
   }
   void load_bias(std::int64_t i, std::int64_t j, int count, number* to) const noexcept {
     const T* const from = bias_ + (SitesInRows ? j : i) * p_->bias_channel;
-    copy_run<false>(from, SitesInRows ? p_->bias_channel : 0, count, to);
+    const std::int64_t step = SitesInRows ? p_->bias_channel : 0;
+    for (int c = 0; c < count; ++c) to[c] = static_cast<number>(num::widen(from[c * step]));
   }
   template <int Width>
   void store(std::int64_t i, std::int64_t j, int count, const T* from) const noexcept {
