@@ -6,7 +6,8 @@
 // sum of their magnitudes. So with V the greatest |x_c| the sum of w_c T_c x_c is within
 //   V ((eps + 2^-102 + (2 n^2 + 16 n) u^2) sum |w_c T_c| + error_T sum w_c),
 // that of w_c g_c within V (eps + (2 n^2 + 16 n) u^2) sum w_c. With masks and slopes what is added to a product and taken away, x, is in L's place with the 500
-// that |b_c| may be, and weights of b_c below -500, which are left out, are below 2^-690 in all (gradient_tiles.cu).
+// that |b_c| may be, and weights of b_c below -500, which are left out, are below 2^-690 in all (gradient_tiles.cu);
+// of rows with a b_c above 500, or NaN, nothing is known.
 #include "backends/cuda/attention/gradient_tiles.cuh"
 #include "backends/cuda/attention/second_tier.cuh"
 #include "backends/cuda/attention/tile_bias.cuh"
@@ -50,7 +51,7 @@ struct second_tiling {
     int open[rows_of_second][most_open], most;  // results; -1: no more; the most that a row has
     double slope[rows_of_second];
     long long mask_at[rows_of_second], here[rows_of_second];  // as in gradient_tiles
-    int greatest_bias[rows_of_second], has_gone[rows_of_second];
+    int greatest_bias[rows_of_second], has_gone[rows_of_second], is_odd[rows_of_second];
     query_sum sums_of_columns[warps][2][columns];
   };
 };
@@ -121,7 +122,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 1)
       const std::int64_t head = IsKey || n < 0 ? 0 : head_of(n);
       m.mask_at[tid] = at[5] + (IsKey ? i * g.of.mask_at.element : head * g.of.mask_at.head + i * g.of.mask_at.row);
       m.slope[tid] = IsKey || g.of.slopes == nullptr ? 0.0 : static_cast<double>(g.of.slopes[head * g.of.slope_step]);
-      m.greatest_bias[tid] = m.has_gone[tid] = 0;
+      m.greatest_bias[tid] = m.has_gone[tid] = m.is_odd[tid] = 0;
       m.first[tid] = n < 0 ? 0 : IsKey ? within(i - g.of.offset - g.of.after) : within(i + g.of.offset - g.of.before);
       m.last[tid] = n < 0   ? 0
                     : IsKey ? within(i - g.of.offset + g.of.before + 1)
@@ -194,7 +195,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 1)
     const int most_open_ones = m.most;
     running_sum results[2][most_open];
     double weights[2] = {}, products[2] = {}, greatest_bias[2] = {};
-    bool has_gone[2] = {};
+    bool has_gone[2] = {}, is_odd[2] = {};
     copy(warp, 0);
     int stage = 0;
     for (std::int64_t n = warp; n < tiles; n += cut::warps, stage ^= 1) {
@@ -234,8 +235,9 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 1)
           }
           b = num::add(b, num::dd{minus, 0.0});
           if (has_bias) {
-            const bool gone = bias.is_present && !(b.hi >= least_score);
-            is_there = bias.is_present && !gone;
+            const bool gone = bias.is_present && b.hi < least_score;
+            is_odd[h] = is_odd[h] || (bias.is_present && !(b.hi <= most_exponent));
+            is_there = bias.is_present && b.hi >= least_score && b.hi <= most_exponent;
             has_gone[h] = has_gone[h] || gone;
             const double size = bias.size() + num::magnitude_of(minus);
             greatest_bias[h] = is_there && size > greatest_bias[h] ? size : greatest_bias[h];
@@ -274,6 +276,7 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 1)
       if (has_bias) {  // in the order of their bits, as none is negative
         atomicMax(m.greatest_bias + row + 8 * h, __float_as_int(__double2float_ru(greatest_bias[h])));
         if (has_gone[h]) m.has_gone[row + 8 * h] = 1;
+        if (is_odd[h]) m.is_odd[row + 8 * h] = 1;
       }
 #pragma unroll
       for (int by = 1; by < 4; by *= 2) {
@@ -330,7 +333,8 @@ __global__ void __launch_bounds__(second_tiling<T, Size>::threads, 1)
             is_weight ? (eps + added) * all_weights : (eps + 0x1p-102 + added) * all_products + error_t * all_weights;
         num::wide<double> x{num::two_sum(sum.hi, sum.lo), most * (error + left_out) * (1 + 0x1p-10)};
         // Nothing is known of what may have underflowed, nor of what is 0.
-        const bool is_known = x.error >= 0x1p-800 && (has_bias ? bound : bound + logarithm) < most_exponent;
+        const bool is_known =
+            x.error >= 0x1p-800 && m.is_odd[r] == 0 && (has_bias ? bound : bound + logarithm) < most_exponent;
         if (!is_weight) num::scale_result(x, g.of.scale);
         if (g.of.draws.any()) num::divide_by(x, g.of.draws.wide_kept());
         const num::decided_value<T> result = num::round_number<T>(x);

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 #include <mpfr.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
 #include "tests/helpers/placed_calls.hpp"
+#include "tools/cli/random_call.hpp"
 
 namespace repdl::cuda {
 
@@ -37,6 +40,10 @@ using reference::sample_class;
 using reference::shape_list;
 
 constexpr std::size_t guard = 256;  // bytes around what kernels may write
+const std::uint64_t random_seed = [] {
+  const char* const given = std::getenv("REPDL_FUZZ_SEED");
+  return given == nullptr ? 1 : std::strtoull(given, nullptr, 10);
+}();
 
 // Results of one emulated call, and how many elements each tier decided.
 struct emulated {
@@ -60,6 +67,7 @@ emulated emulate(const std::string& op, const std::vector<array>& in, const attr
     if (name == "right") options.right = std::get<std::int64_t>(value);
     if (name == "dropout") options.dropout = std::get<double>(value);
     if (name == "seed") options.seed = static_cast<std::uint64_t>(std::get<std::int64_t>(value));
+    if (name == "stream") options.stream = static_cast<std::uint64_t>(std::get<std::int64_t>(value));
   }
   const bool is_forward = op == "attention";
   const plan::specs specs = is_forward ? plan::planner<ops::attention>::infer(views, options)
@@ -75,7 +83,7 @@ emulated emulate(const std::string& op, const std::vector<array>& in, const attr
   emulated e;
   cuda::job j{{is_forward ? ops::op_id::attention : ops::op_id::attention_backward, p.type, p.type},
               nullptr,
-              {0, 4, 80, {.wide = wide}},  // no clusters, which are not emulated
+              {0, 4, p.keys < 1024 ? 90 : 80, {.wide = wide}},  // no clusters, which are not emulated
               e.counted,
               first,
               512,
@@ -257,6 +265,40 @@ TEST_CASE("attention on CUDA, emulated: classes") {
           reference::fill_attention_backward(kind, {t, t, t, t, t, of_rows}, {q, q, k, k, q, queries}, attrs, ++seed);
       CHECK(emulate("attention_backward", backward, attrs, tier::binary64, false).out ==
             run(ctx, tests::call_case{"attention_backward", backward, attrs}));
+    }
+  }
+}
+
+// Those of `repdl fuzz --op`, as large as a moment allows; of some masks and slopes nobody would think.
+TEST_CASE("attention on CUDA, emulated: random calls") {
+  constexpr std::int64_t most_work = 20'000;
+  const int calls =
+      std::getenv("REPDL_EMULATED_CALLS") == nullptr ? 40 : std::atoi(std::getenv("REPDL_EMULATED_CALLS"));
+  context ctx({.threads = 1});
+  tools::call_runner runner(ctx);
+  for (const std::string op : {"attention", "attention_backward"}) {
+    const op_info& info =
+        *std::find_if(operations().begin(), operations().end(), [&](const op_info& o) { return o.name == op; });
+    int made = 0;
+    for (std::uint64_t call = 0; made < calls; ++call) {
+      reference::word_stream words(random_seed, 2 * call);
+      words.below(1);  // the operation
+      const tools::random_call r = tools::make_random_call(info, words);
+      if (r.work > most_work) continue;
+      const tools::placed_call plain = tools::contiguous(r.call);
+      std::vector<array> in;
+      for (const auto& i : plain.in) in.push_back(i ? plain.memory.get(*i) : array::none());
+      if (std::any_of(in.begin(), in.end(), [](const array& x) { return !x.absent() && x.count() == 0; })) continue;
+      const std::vector<array> want = tools::results_of(plain, runner.run(plain));
+      const emulated e = emulate(op, in, plain.attrs, tier::binary64, false);
+      if (e.counted[cuda::undecided_counter] != 0) continue;  // with 512 bits, of which the CPU has more
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        CAPTURE(call);
+        CAPTURE(tools::describe(plain));
+        CAPTURE(i);
+        CHECK((want[i].absent() || e.out[i] == want[i]));
+      }
+      ++made;
     }
   }
 }
