@@ -481,6 +481,7 @@ def neural_spline():
 
     def loss(net, x):
         y, log_det = net(x)
-        return -(log_det + torch.distributions.Beta(2.0, 2.0).log_prob(y.squeeze(1).clamp(1e-4, 1 - 1e-4))).mean()
+        two = x.new_tensor(2.0)
+        return -(log_det + torch.distributions.Beta(two, two).log_prob(y.squeeze(1).clamp(1e-4, 1 - 1e-4))).mean()
 
     return Task(Spline(), point, loss, lambda net, x: net(x))

@@ -24,6 +24,11 @@ def words(g, length=LENGTH):
     return torch.randint(3, WORDS, (length,), generator=g)
 
 
+def pooled(features):
+    """From version 5 on models return them as a part of something."""
+    return getattr(features, "pooler_output", features)
+
+
 def causal(kind, **options):
     """A language model: kind + "Config", kind + a class for causal language models."""
     import transformers
@@ -416,7 +421,7 @@ def hf_clip():
         net,
         lambda g: (words(g, 8), torch.rand(3, 16, 16, generator=g)),
         lambda net, x, image: net(input_ids=x, pixel_values=image, return_loss=True).loss,
-        lambda net, x, image: net.get_image_features(pixel_values=image),
+        lambda net, x, image: pooled(net.get_image_features(pixel_values=image)),
     )
 
 
@@ -436,7 +441,7 @@ def hf_siglip():
         net,
         lambda g: (words(g, 8), torch.rand(3, 16, 16, generator=g)),
         lambda net, x, image: net(input_ids=x, pixel_values=image, return_loss=True).loss,
-        lambda net, x, image: net.get_text_features(input_ids=x),
+        lambda net, x, image: pooled(net.get_text_features(input_ids=x)),
     )
 
 

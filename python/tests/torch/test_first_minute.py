@@ -709,6 +709,21 @@ def test_renorm():
         assert same(table, torch.where(named[:, None], expected, x))
 
 
+def test_the_gradient_of_renorm_is_that_of_its_operations():
+    """PyTorch's own computes a norm in float64 on the CPU, in float32 on a GPU."""
+
+    def operations(x):
+        norm = torch.linalg.vector_norm(x, 2, (0, 2), keepdim=True)
+        return torch.where(norm > 0.5, x * (torch.tensor(0.5) / (norm + 1e-7)), x)
+
+    x, g = torch.randn(3, 4, 5), torch.randn(3, 4, 5)
+    gradients = []
+    for function in (operations, lambda x: torch.renorm(x, 2, 1, 0.5), lambda x: (x * 1).renorm_(2, 1, 0.5)):
+        leaf = x.clone().requires_grad_()
+        gradients += torch.autograd.grad(function(leaf), leaf, g)
+    assert same(gradients[0], gradients[1]) and same(gradients[0], gradients[2])
+
+
 def test_local_response_norm():
     """Its average of squares is over channels: a window in three dimensions that is 1 wide in two."""
     x = torch.randn(2, 7, 3, 4)

@@ -72,7 +72,7 @@ def examined(command, build, package=None):
     librepdl.torch.enable()
     entry = command.zoo.Entry("lenet", "vision", package, build)
     outcome = command.examine(entry, Options())
-    command.compare(outcome, entry, command.recorded())
+    command.compare(outcome, entry, command.recorded(), "cpu")
     return outcome
 
 

@@ -227,6 +227,7 @@ Tensor within(const Tensor& x, const Tensor& norm, double most) {
 // self, p, dim, maxnorm
 void renorm(call& c) {
   const Tensor& x = c.tensor(0);
+  if (x.scalar_type() != at::kFloat) c.refuse("");
   const double most = c.number(3, x.scalar_type());
   TORCH_CHECK(c.value(1).toScalar().toDouble() > 0, "renorm: non-positive-norm not supported");
   TORCH_CHECK(most >= 0, "renorm: expected maxnorm to be >= 0 but got ", most);

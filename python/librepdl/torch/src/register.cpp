@@ -342,8 +342,14 @@ struct differentiated final : c10::OperatorKernel {
     bool asked = false;
     for (const IValue& v : arguments) for_each_tensor(v, [&](const Tensor& t) { asked |= t.requires_grad(); });
     if (exempt || !asked || !at::GradMode::is_enabled()) return aten(op, keys, stack);
+    Tensor changed;  // its former values are asked for backwards
+    if (what.kind == variant::in_place) {
+      changed = arguments[0].toTensor();
+      torch::jit::peek(*stack, 0, count) = changed.clone();
+    }
     call c(what, arguments.data());
     what.what->function(c);
+    if (changed.defined()) c.results[0] = changed.copy_(c.results[0]);
     torch::jit::drop(*stack, count);
     for (Tensor& t : c.results) stack->emplace_back(std::move(t));
   }
