@@ -246,7 +246,7 @@ def main():
     print(f"{'model':30} {'family':14} {'params':>7}  {'fingerprint':16} {'time/s':>6}")
     for entry in o.models:
         outcome = examine(entry, o)
-        compare(outcome, entry, known, options.device)
+        compare(outcome, entry, known, o.device)
         outcomes.append(outcome)
         remark = ("WRONG: " if outcome.wrong else "") + outcome.remark
         print(

@@ -27,6 +27,24 @@ def _exempt(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+class _Engine:
+    """Autograd's. Gradients that are to be differentiated again are computed by the calling thread, as on a CPU: autograd goes through what was
+    computed last first, each thread counts for itself, and gradients of one tensor are added up in that order. A GPU's thread would make them
+    the earliest of all."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def run_backward(self, tensors: Any, gradients: Any, keep_graph: bool, create_graph: bool, *others: Any, **options: Any) -> Any:
+        if not create_graph:
+            return self._engine.run_backward(tensors, gradients, keep_graph, create_graph, *others, **options)
+        with torch.autograd.set_multithreading_enabled(False):
+            return self._engine.run_backward(tensors, gradients, keep_graph, create_graph, *others, **options)
+
+
 class Patches:
     """Applied by enter(), taken back by leave()."""
 
@@ -58,6 +76,7 @@ class Patches:
         self.finally_(lambda: sys.meta_path.remove(self._imports))
         _past.close(self)
         self.set(torch._tensor_str, "_str", _exempt(torch._tensor_str._str))  # printing computes
+        self.set(torch.autograd.Variable, "_execution_engine", _Engine(torch.autograd.Variable._execution_engine))
         # torch.vmap registers batching rules at its first call; librepdl has its own.
         self.set(torch._functorch.vmap, "lazy_load_decompositions", lambda: None)
         # Fused kernels of the transformer layers, contraction orders that depend on a package.

@@ -39,6 +39,22 @@ def test_the_first_minute_is_the_same_as_on_the_cpu():
     assert test_first_minute.fingerprint_of_everything("cuda") == test_first_minute.fingerprint_of_everything("cpu")
 
 
+def test_gradients_of_gradients_are_added_up_in_the_cpus_order():
+    """Derivatives to the second order, a penalty of them, and the gradients of that: many gradients of one tensor."""
+    librepdl.torch.enable()
+    found = []
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 1)).to(device)
+        x = torch.randn(20, 2).to(device).requires_grad_()
+        u = net(x)
+        first, = torch.autograd.grad(u.sum(), x, create_graph=True)
+        second, = torch.autograd.grad(first[:, 0].sum(), x, create_graph=True)
+        (second[:, 0] - first[:, 1] * u.squeeze(1) + first.square().sum(1) * u.squeeze(1)).square().mean().backward()
+        found.append(librepdl.torch.fingerprint([p.grad for p in net.parameters()]))
+    assert found[0] == found[1]
+
+
 def test_nothing_is_drawn_into_a_graph():
     librepdl.torch.enable()
     x = torch.zeros(8, device="cuda")

@@ -138,6 +138,29 @@ def test_transforms_of_functions():
     assert torch.equal(value, librepdl.sin(x)) and torch.equal(tangent, librepdl.cos(x))
 
 
+def test_gradients_to_be_differentiated_are_computed_by_the_calling_thread():
+    """The order in which autograd adds up depends on the threads; of others than CPUs it has its own."""
+    librepdl.torch.enable()
+    seen = []
+
+    class Asks(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(torch._C._is_multithreading_enabled())
+            return g * 2
+
+    x = torch.ones(2, requires_grad=True)
+    torch.autograd.grad(Asks.apply(x).sum(), x)
+    torch.autograd.grad(Asks.apply(x).sum(), x, create_graph=True)
+    Asks.apply(x).sum().backward(create_graph=True)
+    x.grad = None
+    assert seen == [True, False, False] and torch._C._is_multithreading_enabled()
+
+
 def test_hooks_and_second_derivatives():
     librepdl.torch.enable()
     x = torch.randn(6, requires_grad=True)
