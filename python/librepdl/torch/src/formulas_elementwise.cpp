@@ -152,6 +152,24 @@ void glu_backward(call& c) {
   c.give(at::cat({map("glu", {g, b}), map("glu_backward_b", {g, a, b})}, c.integer(2)));
 }
 
+// Forward derivatives: sums of products with the sigmoid and its derivatives, each operation rounded.
+// glu, x, dx, dim
+void glu_jvp(call& c) {
+  const auto [a, b] = halves(c.tensor(1), c.integer(3));
+  const auto [da, db] = halves(c.tensor(2), c.integer(3));
+  c.give(map("glu", {da, b}).add(map("glu_backward_b", {db, a, b})));
+}
+// grad_x, grad_glu, x, dgrad_glu, dx, dim
+void glu_backward_jvp(call& c) {
+  const Tensor &g = c.tensor(1), &dg = c.tensor(3);
+  const auto [a, b] = halves(c.tensor(2), c.integer(5));
+  const auto [da, db] = halves(c.tensor(4), c.integer(5));
+  const Tensor of_a = map("glu", {dg, b}).add(map("glu_backward_b", {db, g, b}));
+  const Tensor curve = map("glu_backward_b", {g, a, b}).mul(map("sigmoid", {b}).mul(-2).add(1)).mul(db);
+  const Tensor of_b = map("glu_backward_b", {dg, a, b}).add(map("glu_backward_b", {g, da, b})).add(curve);
+  c.give(at::cat({of_a, of_b}, c.integer(5)));
+}
+
 void expect_all(const Tensor& condition, const char* what) {
   const Tensor all = condition.all();
   if (!all.is_cpu()) return at::_assert_async(all, what);

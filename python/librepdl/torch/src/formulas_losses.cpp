@@ -43,12 +43,17 @@ void loss_backward(call& c, const operation& op, const char* option) {
   const loss_operands p(c, 1);
   const Tensor g = converted(c.tensor(0), p.x.scalar_type());
   Tensor out = loss_result(p.x, p.t, 0);
+  // A second derivative has g of elements also of what was reduced; then a mean's division is a rounding of its own.
+  const int64_t reduction = c.integer(3);
+  const bool of_elements = reduction != 0 && g.dim() > 0;
+  const attribute reduced("reduction", reduction_of(of_elements ? 0 : reduction));
+  const Tensor gs = of_elements ? g.expand(out.sizes()) : g;
   if (option == nullptr) {
-    op({g, p.x, p.t}, {&out}, {{"reduction", reduction_of(c.integer(3))}});
+    op({gs, p.x, p.t}, {&out}, {reduced});
   } else {
-    op({g, p.x, p.t}, {&out}, {{"reduction", reduction_of(c.integer(3))}, {option, c.real(4)}});
+    op({gs, p.x, p.t}, {&out}, {reduced, {option, c.real(4)}});
   }
-  c.give(out);
+  c.give(of_elements && reduction == 1 ? out.div(static_cast<double>(out.numel())) : out);
 }
 }  // namespace
 #define REPDL_LOSS(name, option)                  \

@@ -3,6 +3,7 @@
 #include <ATen/ops/avg_pool2d_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/zeros.h>
 
 #include "formulas.hpp"
 
@@ -92,6 +93,14 @@ void max_pool2d_with_indices_backward(call& c) {
       {"dilation", at::IntArrayRef(w.dilation)},
       {"ceil_mode", w.ceil_mode}});
   c.give(out);
+}
+// What forward mode knows of it: PyTorch calls it with the input's tangent in the input's place, since its own kernel reads only the
+// indices. grad_output, self, ..., indices; also of adaptive windows.
+void max_pool_backward_forward(call& c) {
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), &index = c.arguments().back().toTensor();
+  if (!has_tangent(g) && !has_tangent(x)) return c.leave();
+  const Tensor planes = at::zeros(x.sizes(), x.options()).flatten(-2);
+  c.give(planes.scatter_add(-1, index.flatten(-2), g.flatten(-2)).view(x.sizes()));
 }
 namespace {
 int64_t divisor(const call& c, int i) {
