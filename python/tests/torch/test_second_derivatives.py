@@ -4,9 +4,9 @@ import contextlib
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-import second
 import torch
 from torch import nn
 from torch.func import functional_call, grad, hessian, jvp, vmap
@@ -118,8 +118,8 @@ def test_use(use):
     with sdpa_kernel(SDPBackend.MATH):  # the others of plain PyTorch have no second derivative
         plain = use(torch.float64)
     assert len(ours) == len(plain) and any(bool(t.any()) for t in plain)
-    for x, y, z in zip(ours, wide, plain):
-        scale = max(1.0, float(z.detach().abs().max()))
+    for x, y, z in zip(*([t.detach() for t in found] for found in (ours, wide, plain))):
+        scale = max(1.0, float(z.abs().max()))
         assert float((x - z).abs().max()) <= BOUND * scale and float((y - z).abs().max()) <= 2e-13 * scale
 
 
@@ -141,19 +141,19 @@ def test_losses(loss, reduction):
         assert float((x - z).abs().max()) <= BOUND * max(1.0, float(z.detach().abs().max()))
 
 
-OPERATIONS = ["mul", "matmul", "tanh", "norm", "cumprod", "index_add", "nn.functional.conv2d", "nn.functional.conv_transpose2d", "nn.functional.linear",
+OPERATIONS = ["mul", "matmul", "tanh", "linalg.vector_norm", "cumprod", "index_add", "nn.functional.conv2d", "nn.functional.conv_transpose2d", "nn.functional.linear",
               "nn.functional.gelu", "nn.functional.glu", "nn.functional.softmin", "log_softmax", "nn.functional.adaptive_max_pool2d",
-              "nn.functional.avg_pool2d", "nn.functional.scaled_dot_product_attention", "nn.functional.cross_entropy"]
+              "nn.functional.avg_pool2d", "nn.functional.cross_entropy"]
 
 
 def of_samples(*arguments):
-    done = subprocess.run([sys.executable, second.__file__, *arguments], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, str(Path(__file__).with_name("second.py")), *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     return done.stdout
 
 
 def test_operations_of_samples():
-    assert f"{len(OPERATIONS)} covered" in of_samples(*(word for name in OPERATIONS for word in ("--only", name)))
+    assert " 0 refused by name, 0 wrong" in of_samples(*(word for name in OPERATIONS for word in ("--only", name)))
 
 
 @pytest.mark.long
