@@ -123,8 +123,8 @@ def test_ways_out():
     x, y, volume = torch.rand(3, 4) + 1, torch.rand(3, 4), torch.rand(2, 3, 4, 4, 4)
     F, (i, j) = nn.functional, torch.triu_indices(3, 3, 1)
     calls = {
-        "_cdist_forward": lambda: torch.cdist(x, y), "_pdist_forward": lambda: torch.pdist(x),
-        "deg2rad": lambda: x.deg2rad(), "histogram": lambda: torch.histogram(x, 4).hist,
+        **dict.fromkeys(["cdist", "_cdist_forward"], lambda: torch.cdist(x, y)), **dict.fromkeys(["pdist", "_pdist_forward"], lambda: torch.pdist(x)),
+        "deg2rad": lambda: x.deg2rad(), "rad2deg": lambda: x.rad2deg(), "special_ndtr": lambda: torch.special.ndtr(x), "histogram": lambda: torch.histogram(x, 4).hist,
         "avg_pool3d": lambda: F.avg_pool3d(volume, 2), "max_pool3d": lambda: F.max_pool3d(volume, 2),
         "max_pool3d_with_indices": lambda: F.max_pool3d(volume, 2, return_indices=True)[0],
         "adaptive_avg_pool3d": lambda: F.adaptive_avg_pool3d(volume, 1)}
