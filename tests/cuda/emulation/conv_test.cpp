@@ -13,12 +13,6 @@
 #include "reference/evaluate.hpp"
 #include "reference/samples.hpp"
 
-// What the drivers ask of CUDA.
-extern "C" cudaError_t cudaMemsetAsync(void* memory, int byte, std::size_t bytes, cudaStream_t) {
-  std::memset(memory, byte, bytes);
-  return cudaSuccess;
-}
-
 namespace repdl::cuda {
 namespace {
 

@@ -51,6 +51,7 @@ void run_total(const row_geometry&, std::byte*, const job&) { std::abort(); }
 
 }  // namespace repdl::cuda
 
+// Of all emulated kernels.
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t) {
   std::memset(to, value, bytes);
   return cudaSuccess;
