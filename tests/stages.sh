@@ -290,7 +290,7 @@ stage_torch() {
   export LIBREPDL_CACHE=$root/build/torch-cache OMP_WAIT_POLICY=passive
   lines=1 show "$python" -m librepdl.torch build
   lines=1 show "$python" -m pytest -q -p no:cacheprovider -m "not long" python/tests/torch
-  lines=3 show "$python" python/tests/torch/opinfo.py --readme README.md
+  lines=3 show "$python" python/tests/torch/opinfo.py --readme README.md --refused docs/pytorch-refused.md
 }
 
 # By turns, for most bring many packages: a trainer that people use, with the tests of its integration, the example for GitHub's Actions, or the web

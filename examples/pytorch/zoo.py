@@ -26,7 +26,7 @@ import torch
 import zoo
 
 RECORD = pathlib.Path(__file__).with_name("zoo.txt")
-DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "pytorch.md"
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "pytorch-models.md"
 MARKS = "<!-- zoo:begin -->\n", "<!-- zoo:end -->\n"
 
 
@@ -180,7 +180,7 @@ def missing_operations(lines):
 
 
 def document(lines):
-    """docs/pytorch.md with the table in its place."""
+    """docs/pytorch-models.md with the table in its place."""
     begin, _, rest = DOCUMENT.read_text().partition(MARKS[0])
     return begin + MARKS[0] + missing_operations(lines) + MARKS[1] + rest.partition(MARKS[1])[2]
 
@@ -210,7 +210,7 @@ def arguments():
     p.add_argument("--settings", default="plain,all-others", help=f"among {', '.join(zoo.SETTINGS)}, or all; by default %(default)s")
     p.add_argument("--device", default="cpu", help="cpu, cuda")
     p.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the results there, too")
-    p.add_argument("--write", action="store_true", help="put the fingerprints into zoo.txt, and what is refused into docs/pytorch.md")
+    p.add_argument("--write", action="store_true", help="put the fingerprints into zoo.txt, and what is refused into docs/pytorch-models.md")
     o = p.parse_args()
     o.settings = list(zoo.SETTINGS) if o.settings == "all" else o.settings.split(",")
     for name in o.settings:

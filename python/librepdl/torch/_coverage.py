@@ -45,18 +45,13 @@ class Coverage:
 
 #: By the operation's name without overload, for those that have no row; or with the reason why it is refused. Remarks are behind a semicolon.
 WAYS = {
-    "aten::_cdist_forward": "(x[:, None] - y[None]).square().sum(-1).sqrt()",
-    "aten::_pdist_forward": "(x[i] - x[j]).square().sum(-1).sqrt(); i, j = torch.triu_indices(len(x), len(x), 1)",
-    "aten::special_entr": "-torch.xlogy(x, x)",
-    "aten::special_xlog1py": "x * torch.log1p(y)",
+    **dict.fromkeys(["aten::cdist", "aten::_cdist_forward"], "(x[:, None] - y[None]).square().sum(-1).sqrt()"),
+    **dict.fromkeys(["aten::pdist", "aten::_pdist_forward"], "(x[i] - x[j]).square().sum(-1).sqrt(); i, j = torch.triu_indices(len(x), len(x), 1)"),
     "aten::deg2rad": "x * (math.pi / 180)",
-    "aten::_embedding_bag (of the greatest elements)": "F.embedding(indices, weight).amax(1); of bags of one length, a row of indices each",
-    "aten::_embedding_bag_forward_only (of the greatest elements)": "F.embedding(indices, weight).amax(1); of bags of one length, a row of "
-                                                                    "indices each",
-    "aten::multi_margin_loss": "((1 - x.gather(1, target[:, None]) + x).clamp_min(0).sum(1) - 1).div(x.shape[1]).mean()",
-    "aten::scatter_reduce (of mean)": "sums.scatter_add(0, index, source) / counts.scatter_add(0, index, torch.ones_like(source)); sums the tensor, "
-                                      "counts its ones",
-    "aten::segment_reduce": "torch.zeros(len(lengths), x.shape[1]).index_add(0, torch.arange(len(lengths)).repeat_interleave(lengths), x); for sums",
+    "aten::rad2deg": "x * (180 / math.pi)",
+    "aten::special_ndtr": "torch.special.log_ndtr(x).exp()",
+    **dict.fromkeys(["torch_nn::_linear_cross_entropy_batch_chunked", "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction"],
+                    "F.cross_entropy(F.linear(x, weight, bias), target)"),
     "aten::histogram": "torch.histc(x, bins, x.min(), x.max()); the counts",
     "aten::avg_pool3d": "volume.unfold(2, k, k).unfold(3, k, k).unfold(4, k, k).mean((-3, -2, -1)); k the size and the stride",
     "aten::max_pool3d": "volume.unfold(2, k, k).unfold(3, k, k).unfold(4, k, k).amax((-3, -2, -1)); k the size and the stride",

@@ -1,6 +1,7 @@
 """PyTorch's own samples of every operation (OpInfo), forward and backward, with librepdl enabled.
 
-    python opinfo.py [--dtype TYPE|all]... [--device cuda] [--only NAME]... [--json FILE] [--readme FILE [--write]]
+    python opinfo.py [--dtype TYPE|all]... [--device cuda] [--only NAME]... [--json FILE]
+              [--readme FILE] [--refused FILE] [--write]
 
 In each type (float32 if none is given) the operations are those of which plain PyTorch takes a sample. One is covered if all of its samples
 run; refused if one raises librepdl's NotImplementedError. Of a covered one, each of these is an error:
@@ -17,13 +18,14 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import librepdl.torch
+from librepdl.torch import _coverage as coverage
 
 warnings.filterwarnings("ignore")
 
@@ -39,9 +41,9 @@ RANDOM = {"bernoulli", "nn.functional.multi_head_attention_forward", "cauchy", "
           "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d", "nn.functional.alpha_dropout",
           "nn.functional.feature_alpha_dropout", "nn.functional.scaled_dot_product_attention", "nn.functional.rrelu"}
 UNINITIALISED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "resize_", "resize_as_"}
-#: Where the contract differs from PyTorch (docs/pytorch.md).
+#: Where the contract differs from PyTorch (docs/pytorch-formulas.md).
 DIFFERENT = {name: "the first NaN wins; in plain PyTorch it depends on the tensor's address"
-             for name in ("masked.argmax", "masked.argmin")}
+             for name in ("masked.argmax", "masked.argmin")} | {"mode": "the last place of equal values; plain PyTorch sorts them in any order"}
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -335,7 +337,8 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--json", help="write the names to this file")
     parser.add_argument("--readme", metavar="FILE", help="fail unless the rows between opinfo's markers are what was found in these types")
-    parser.add_argument("--write", action="store_true", help="write those rows")
+    parser.add_argument("--refused", metavar="FILE", help="fail unless the table between the file's markers is what is refused in float32")
+    parser.add_argument("--write", action="store_true", help="write those rows, that table")
     options = parser.parse_args()
     torch.set_num_threads(1)
     wanted = options.dtype or ["float32"]
@@ -351,28 +354,62 @@ def main() -> int:
                        for name, checked in found.items()}, f, indent=1)
     if any(checked.wrong for checked in found.values()):
         return 1
-    return readme(options.readme, options.write, found) if options.readme else 0
+    status = 0
+    if options.readme:
+        status |= readme(options.readme, options.write, found)
+    if options.refused:
+        status |= between_marks(options.refused, "refused", lambda _: table_of_refused(found["float32"].refused), options.write)
+    return status
+
+
+def between_marks(path: str, name: str, section: Callable[[str], str], write: bool) -> int:
+    """What is between the file's markers is section(what is there); writes it, or says what differs."""
+    with open(path) as f:
+        text = f.read()
+    before, begin, rest = text.partition(f"<!-- {name}:begin -->\n")
+    old, end, after = rest.partition(f"<!-- {name}:end -->")
+    assert begin and end, f"{path} has no markers of {name}"
+    new = section(old)
+    if write:
+        with open(path, "w") as f:
+            f.write(before + begin + new + end + after)
+    elif new != old:
+        print(f"{path}: expected\n{new}run this with --write")
+        return 1
+    return 0
+
+
+def table_of_refused(refused: dict[str, str]) -> str:
+    """A row for each operation that refuses, why, and what to use instead; many of one family share a row."""
+    samples = collections.defaultdict(set)
+    instead = {}
+    for name, text in refused.items():
+        operation, why = re.match(r"(?:aten::)?(\w+(?:::\w+)?)\S* .*?: not reproducible yet(?: \((.*?)\))?(?:;|$)", text).groups()  # type: ignore[union-attr]
+        what = f"`{operation}`" + (f" {why}" if why else "")
+        samples[what].add(name)
+        instead[what] = coverage.way_out(text) or ""
+    rows, families = [], collections.defaultdict(list)
+    for what, names in samples.items():
+        family = re.match(r"`(linalg|fft|special)_", what)
+        if family and not instead[what] and names == {what.strip("`").replace("_", ".", 1)}:
+            families[family[1]].append(what)
+        else:
+            rows.append(f"| {what} | {', '.join(sorted(names - {what.strip('`')}))} | {instead[what] and '`' + instead[what] + '`'} |\n")
+    for family, whats in families.items():
+        rows.append(f"| {', '.join(sorted(whats))} | `{family}.*` of these names | |\n")
+    return "| refused | samples that need it | instead |\n|---|---|---|\n" + "".join(sorted(rows))
 
 
 def readme(path: str, write: bool, found: dict[str, Checked]) -> int:
     """Writes or compares the rows of these types, and PyTorch's version."""
-    with open(path) as f:
-        text = f.read()
-    before, begin, rest = text.partition("<!-- opinfo:begin -->")
-    section, end, after = rest.partition("<!-- opinfo:end -->")
-    section = re.sub(r"PyTorch [\d.]+", f"PyTorch {torch.__version__.split('+')[0]}", section)
-    for name, checked in found.items():
-        row = f"| {name} | {checked.total()} | {len(checked.covered)} | {checked.share():.0f} % |"
-        section, rows = re.subn(rf"^\| {name} \|.*$", row, section, flags=re.MULTILINE)
-        assert rows == 1, f"{path}: expected a row for {name}, found {rows}"
-    expected = before + begin + section + end + after
-    if write:
-        with open(path, "w") as f:
-            f.write(expected)
-    elif text != expected:
-        print(f"{path}: expected{section}run this with --write")
-        return 1
-    return 0
+    def section(old: str) -> str:
+        new = re.sub(r"PyTorch [\d.]+", f"PyTorch {torch.__version__.split('+')[0]}", old)
+        for name, checked in found.items():
+            row = f"| {name} | {checked.total()} | {len(checked.covered)} | {checked.share():.0f} % |"
+            new, rows = re.subn(rf"^\| {name} \|.*$", row, new, flags=re.MULTILINE)
+            assert rows == 1, f"{path}: expected a row for {name}, found {rows}"
+        return new
+    return between_marks(path, "opinfo", section, write)
 
 
 if __name__ == "__main__":

@@ -164,6 +164,9 @@ void change_each_tensor(IValue& v, F&& f) {
   }
 }
 
+/// Of forward-mode differentiation.
+inline bool has_tangent(const Tensor& t) { return t.defined() && t._fw_grad(0).defined(); }
+
 /// Refuses, unless librepdl was enabled with strict=False: then it is noted, and the caller goes on with aten's kernel.
 void refuse(const std::string& name, at::ArrayRef<IValue> arguments, const std::string& why);
 

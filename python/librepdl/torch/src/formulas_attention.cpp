@@ -198,18 +198,7 @@ void attention(call& c) {
   if (!(dropout == 0 || (dropout >= 0x1p-32 && dropout < 1)) || !is_one_operation(a))
     return c.give(composed(a).result(dropout));
   a.dropout = dropout;
-  bool has_tangent = false;
-  for (Tensor* t : {&a.q, &a.k, &a.v, &a.mask}) has_tangent |= t->defined() && t->_fw_grad(0).defined();
-  if (!has_tangent) return c.give(in_one_operation(a));
-  // Forward derivatives are those of the three operations.
-  TORCH_CHECK_NOT_IMPLEMENTED(dropout == 0,
-                              "librepdl: scaled_dot_product_attention: no forward derivative with dropout");
-  const Tensor tangent = composed(a).result(0)._fw_grad(0);
-  for (Tensor* t : {&a.q, &a.k, &a.v, &a.mask}) {
-    if (t->defined()) *t = t->_fw_primal(0);
-  }
-  const Tensor y = in_one_operation(a);
-  c.give(tangent.defined() ? at::_make_dual(y, tangent, 0) : y);
+  c.give(in_one_operation(a));
 }
 
 // query, key, value, attn_bias, compute_log_sumexp, dropout_p, is_causal, scale: one rounding. PyTorch's seed and offset are those of the draws.
@@ -236,6 +225,24 @@ void efficient_attention(call& c) {
   }
 }
 
+// The same arguments: forward derivatives are those of the three operations.
+void efficient_attention_forward(call& c) {
+  asked a = read(c, 0, 3, 5, 6, 7);
+  Tensor* const operands[] = {&a.q, &a.k, &a.v, &a.mask};
+  if (std::none_of(std::begin(operands), std::end(operands), [](const Tensor* t) { return has_tangent(*t); }))
+    return c.leave();
+  TORCH_CHECK_NOT_IMPLEMENTED(a.dropout == 0,
+                              "librepdl: scaled_dot_product_attention: no forward derivative with dropout");
+  const Tensor tangent = composed(a).result(0)._fw_grad(0);
+  for (Tensor* t : operands) {
+    if (t->defined()) *t = t->_fw_primal(0);
+  }
+  auto [y, lse, seed, offset] = at::_scaled_dot_product_efficient_attention(
+      a.q, a.k, a.v, a.mask.defined() ? std::optional(a.mask) : std::nullopt, c.boolean(4), 0, a.causal, a.scale);
+  c.give(tangent.defined() ? at::_make_dual(y, tangent, 0) : y);
+  for (const Tensor* t : {&lse, &seed, &offset}) c.give(*t);
+}
+
 // grad_out_, query, key, value, attn_bias, out, logsumexp, philox_seed, philox_offset, dropout_p, grad_input_mask, is_causal, scale: each
 // one rounding. The gradient to what is added to the scores is that of the three operations.
 void efficient_attention_backward(call& c) {
@@ -257,6 +264,7 @@ void efficient_attention_backward_twice(call& c) {
   const auto wanted = c.value(10).toBoolList();
   const auto values = [&] {
     const at::NoGradGuard none;
+    const c10::AutoFwGradMode no_tangents(false);
     return at::_scaled_dot_product_efficient_attention_backward(
         g, a.q, a.k, a.v, a.mask, c.tensor(5), c.tensor(6), c.tensor(7), c.tensor(8), a.dropout,
         {wanted[0], wanted[1], wanted[2], wanted[3]}, a.causal, a.scale);
@@ -271,6 +279,7 @@ void efficient_attention_backward_twice(call& c) {
   const auto give = [&](Tensor t, const Tensor& value) {
     t = t.clone();
     const at::NoGradGuard none;
+    const c10::AutoFwGradMode no_tangents(false);
     t.copy_(value);
     c.give(t);
   };

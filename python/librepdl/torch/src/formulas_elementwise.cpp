@@ -11,6 +11,8 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
+#include <numbers>
+
 #include "formulas.hpp"
 
 namespace repdl_torch::formulas {
@@ -108,10 +110,36 @@ void heaviside(call& c) {
   c.give(map("heaviside", {x, values}));
 }
 
-// self, decimals
+// self, decimals: times a power of ten, to an integer, and divided by it, each rounded; of 16 bits in float32, and then once more
 void round_decimals(call& c) {
-  if (c.integer(1) != 0) c.refuse("to decimals");
-  c.give(map("round", {c.tensor(0)}));
+  const Tensor& x = c.tensor(0);
+  const int64_t decimals = c.integer(1);
+  if (decimals == 0) return c.give(map("round", {x}));
+  const at::ScalarType type = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const Tensor ten =
+      number_on(in_arithmetic_of(type, std::pow(10.0, std::abs(static_cast<double>(decimals)))), type, at::kCPU);
+  const char *const there = decimals > 0 ? "mul" : "div", *const back = decimals > 0 ? "div" : "mul";
+  const Tensor whole = map("round", {map(there, {converted(x, type), ten})});
+  c.give(converted(map(back, {whole, ten}), x.scalar_type()));
+}
+// self: pi below zero, else zero
+void angle(call& c) {
+  const Tensor x =
+      c.tensor(0).is_floating_point() ? c.tensor(0) : c.tensor(0).to(c10::get_default_dtype_as_scalartype());
+  if (!(type_bit(x.scalar_type()) & FLOATS)) c.refuse("");
+  const Tensor turned = at::where(x.lt(0), number_on(std::numbers::pi, x.scalar_type(), x.device()), 0);
+  c.give(at::where(x.isnan(), x, turned).to(x.scalar_type()));
+}
+// self: -x ln x, rounded once; -inf below zero
+void entr(call& c) {
+  const Tensor& x = c.tensor(0);
+  const Tensor inside = map("neg", {map("xlogy", {x, x})});
+  c.give(inside.masked_fill(x.eq(0), 0).masked_fill(x.lt(0), -std::numeric_limits<double>::infinity()));
+}
+// self, other: x times ln(1 + y), each rounded; 0 of x = 0, but for a NaN
+void xlog1py(call& c) {
+  const Tensor product = map("mul", {c.tensor(0), map("log1p", {c.tensor(1)})});
+  c.give(product.masked_fill(c.tensor(0).eq(0).logical_and(c.tensor(1).isnan().logical_not()), 0));
 }
 // self, min, max: tensors, either absent
 void clamp_tensors(call& c) {
@@ -150,6 +178,24 @@ void glu_backward(call& c) {
   const Tensor& g = c.tensor(0);
   const auto [a, b] = halves(c.tensor(1), c.integer(2));
   c.give(at::cat({map("glu", {g, b}), map("glu_backward_b", {g, a, b})}, c.integer(2)));
+}
+
+// Forward derivatives: sums of products with the sigmoid and its derivatives, each operation rounded.
+// glu, x, dx, dim
+void glu_jvp(call& c) {
+  const auto [a, b] = halves(c.tensor(1), c.integer(3));
+  const auto [da, db] = halves(c.tensor(2), c.integer(3));
+  c.give(map("glu", {da, b}).add(map("glu_backward_b", {db, a, b})));
+}
+// grad_x, grad_glu, x, dgrad_glu, dx, dim
+void glu_backward_jvp(call& c) {
+  const Tensor &g = c.tensor(1), &dg = c.tensor(3);
+  const auto [a, b] = halves(c.tensor(2), c.integer(5));
+  const auto [da, db] = halves(c.tensor(4), c.integer(5));
+  const Tensor of_a = map("glu", {dg, b}).add(map("glu_backward_b", {db, g, b}));
+  const Tensor curve = map("glu_backward_b", {g, a, b}).mul(map("sigmoid", {b}).mul(-2).add(1)).mul(db);
+  const Tensor of_b = map("glu_backward_b", {dg, a, b}).add(map("glu_backward_b", {g, da, b})).add(curve);
+  c.give(at::cat({of_a, of_b}, c.integer(5)));
 }
 
 void expect_all(const Tensor& condition, const char* what) {

@@ -1,5 +1,7 @@
 // Order: what equal elements do.
 #include <ATen/WrapDimUtils.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/argmax.h>
 #include <ATen/ops/bitwise_and.h>
 #include <ATen/ops/bitwise_right_shift.h>
 #include <ATen/ops/bitwise_xor.h>
@@ -53,6 +55,22 @@ void kthvalue(call& c) {
   auto shape = x.sizes().vec();
   shape[axis] = 1;
   give_place(c, values, indices, at::full(shape, k - 1, x.options().dtype(at::kLong)), axis, c.boolean(3));
+}
+// self, dim, keepdim: of the values that come most often the least, at its last place; each NaN is a value of its own
+void mode(call& c) {
+  const Tensor& x = c.tensor(0);
+  if (x.dim() == 0) return c.leave();
+  const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.dim()), n = x.size(axis);
+  TORCH_CHECK_INDEX(n > 0 || x.numel() > 0, "mode(): Expected reduction dim ", axis, " to have non-zero size.");
+  const auto [values, indices] = at::sort(x, /*stable=*/true, axis, false);
+  std::vector<int64_t> shape(x.dim(), 1);
+  shape[axis] = n;
+  const Tensor place = at::arange(n, indices.options()).view(shape);
+  // Where a run of equal values begins, and how long it is up to each place: the first that is longest is the end of its run.
+  const Tensor begins = at::full_like(indices, true, indices.options().dtype(at::kBool));
+  begins.narrow(axis, 1, n - 1).copy_(values.narrow(axis, 1, n - 1).ne(values.narrow(axis, 0, n - 1)));
+  const Tensor start = std::get<0>(at::where(begins, place, 0).cummax(axis));
+  give_place(c, values, indices, place.sub(start).argmax(axis, /*keepdim=*/true), axis, c.boolean(2));
 }
 // The lower one of two in the middle, of the first NaN where there is one; or, without the NaNs, of the others.
 namespace {

@@ -3,7 +3,6 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/bmm.h>
-#include <ATen/ops/embedding_dense_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
@@ -20,7 +19,6 @@
 #include <ATen/ops/replication_pad3d.h>
 #include <ATen/ops/scatter.h>
 #include <ATen/ops/scatter_add.h>
-#include <ATen/ops/searchsorted.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -114,54 +112,6 @@ void embedding_dense_backward(call& c) {
   }
   c.give(out);
 }
-// weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx -> (result, each
-// sample's bag, the bags' sizes, places of maxima). Sums or means of rows, rounded once: a gradient of rows to bags.
-void embedding_bag(call& c) {
-  static const operation op("embedding_backward");
-  const Tensor& weight = c.tensor(0);
-  const int64_t mode = c.integer(4), padding = c.integer(8);
-  if (mode != 0 && mode != 1) c.refuse("of the greatest elements");
-  if (c.tensor(6).defined()) c.refuse("with weights of samples");
-  const Tensor index = c.tensor(1).to(at::kLong), offsets = c.tensor(2).to(at::kLong);
-  TORCH_CHECK(weight.dim() == 2 && index.dim() == 1 && offsets.dim() == 1,
-              "embedding_bag: expected a matrix, indices and offsets of one dimension");
-  const int64_t bags = offsets.numel() - (c.boolean(7) ? 1 : 0);
-  TORCH_CHECK(bags >= 0, "include_last_offset: number of offset should be at least 1");
-  if (offsets.is_cpu() && offsets.numel() > 0) {
-    const int64_t first = offsets.select(0, 0).item<int64_t>(), last = offsets.select(0, -1).item<int64_t>();
-    TORCH_CHECK(
-        first == 0,
-        "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0, but got ",
-        first);
-    TORCH_CHECK(last <= index.numel(), "offsets[-1] can not be greater than input's length(", index.numel(),
-                ") but got offsets[-1] of ", last);
-  }
-  const Tensor bag =
-      at::searchsorted(offsets, at::arange(index.numel(), index.options()), /*out_int32=*/false, /*right=*/true).sub(1);
-  // What is padding goes to a bag of its own.
-  const Tensor place = padding >= 0 ? bag.masked_fill(index.eq(padding), bags) : bag;
-  const Tensor rows = weight.index_select(0, index), sums = at::empty({bags + 1, weight.size(1)}, weight.options());
-  op({rows, place}, {&sums}, {{"rows", bags + 1}, {"padding_idx", bags}, {"scale_grad_by_freq", mode == 1}});
-  const Tensor size = at::bincount(place, {}, bags + 1).narrow(0, 0, bags).contiguous();
-  c.give(sums.narrow(0, 0, bags).contiguous());
-  c.give(bag);
-  c.give(size);
-  c.give(size.clone());  // of sums and means aten has nothing here
-}
-// grad, indices, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx. Of
-// means the gradient of a row is rounded before rows are added.
-void embedding_bag_dense_backward(call& c) {
-  static const operation divide("div");
-  Tensor g = c.tensor(0);
-  const Tensor bag = c.tensor(2).to(at::kLong);
-  if (c.integer(7) == 1 && g.numel() > 0) {
-    const Tensor wide = converted(g, at::kDouble), size = c.tensor(3).to(at::kDouble).unsqueeze(1),
-                 quotient = at::empty(g.sizes(), g.options());
-    divide({wide, size}, {&quotient});
-    g = quotient;
-  }
-  c.give(at::embedding_dense_backward(g.index_select(0, bag), c.tensor(1), c.integer(5), c.integer(9), c.boolean(6)));
-}
 // self, weights, minlength
 void bincount(call& c) {
   const Tensor &x = c.tensor(0), &weights = c.tensor(1);
@@ -205,25 +155,30 @@ void histc(call& c) {
   const Tensor below = near.add(reaches(near)).sub(1), bin = below.add(reaches(below.add(1)));
   c.give(at::bincount(bin.clamp_max(bins - 1), {}, bins).to(at::kFloat));
 }
-// self, indices, output_size
-void max_unpool2d(call& c) {
+namespace {
+// self, indices, output_size: of planes of `axes` axes
+void max_unpool(call& c, int64_t axes) {
   const Tensor &x = c.tensor(0), &index = c.tensor(1);
   const auto size = c.integers(2);
   TORCH_CHECK(index.scalar_type() == at::kLong,
               "elements in indices should be type int64 but got: ", index.scalar_type());
-  TORCH_CHECK(size.size() == 2, "There should be exactly two elements (height, width) in output_size, but got ",
-              size.size());
-  TORCH_CHECK((x.dim() == 3 || x.dim() == 4) && x.sizes() == index.sizes(),
-              "max_unpool2d: expected an input of 3 or 4 dimensions and indices of its shape, got ", x.sizes(), " and ",
-              index.sizes());
+  TORCH_CHECK(static_cast<int64_t>(size.size()) == axes, "There should be exactly ", axes,
+              " elements in output_size, but got ", size.size());
+  TORCH_CHECK((x.dim() == axes + 1 || x.dim() == axes + 2) && x.sizes() == index.sizes(), "max_unpool", axes,
+              "d: expected an input of ", axes + 1, " or ", axes + 2, " dimensions and indices of its shape, got ",
+              x.sizes(), " and ", index.sizes());
   auto shape = x.sizes().vec();
-  const int64_t pixels = shape[x.dim() - 1] * shape[x.dim() - 2], planes = pixels == 0 ? 0 : x.numel() / pixels;
-  shape[x.dim() - 2] = size[0];
-  shape[x.dim() - 1] = size[1];
+  const int64_t pixels = c10::multiply_integers(shape.end() - axes, shape.end()),
+                planes = pixels == 0 ? 0 : x.numel() / pixels;
+  std::copy(size.begin(), size.end(), shape.end() - axes);
   if (planes == 0) return c.give(at::zeros(shape, x.options()));
-  const Tensor out = at::zeros({planes, size[0] * size[1]}, x.options());
+  const Tensor out = at::zeros({planes, c10::multiply_integers(size)}, x.options());
   c.give(at::scatter(out, 1, index.reshape({planes, pixels}), x.reshape({planes, pixels})).view(shape));
 }
+}  // namespace
+void max_unpool2d(call& c) { max_unpool(c, 2); }
+// also stride, padding, which nothing depends on
+void max_unpool3d(call& c) { max_unpool(c, 3); }
 // self, dim, index, source, alpha
 void index_add(call& c) {
   static const operation op("index_add");
@@ -342,43 +297,6 @@ void index_copy(call& c) {
   std::vector<int64_t> shape(self.dim(), 1);
   shape[axis] = c.tensor(2).numel();
   c.give(at::scatter(self, axis, c.tensor(2).reshape(shape).expand(source.sizes()), source));
-}
-namespace {
-// The bits of numbers of 32 or 64 bits as integers of the numbers' order, -0 below +0; and such integers as bits again.
-Tensor in_order(const Tensor& bits) {
-  const int64_t sign = bits.scalar_type() == at::kInt ? 31 : 63;
-  return bits.bitwise_xor(bits.__rshift__(sign).bitwise_and(static_cast<int64_t>((uint64_t{1} << sign) - 1)));
-}
-// NaN wins, -0 < +0. As integers, of which aten's kernels find the greatest in any order.
-Tensor scatter_extremes(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, bool greatest,
-                        bool with_self) {
-  const at::ScalarType type = self.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  const at::ScalarType integer = type == at::kDouble ? at::kLong : at::kInt;
-  const int64_t most = type == at::kDouble ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int32_t>::max();
-  const int64_t wins = greatest ? most : -most - 1, loses = -wins - 1;
-  const auto ordered = [&](const Tensor& t) {
-    return in_order(converted(t, type).view(integer)).masked_fill(t.isnan(), wins);
-  };
-  const Tensor touched = at::zeros(self.sizes(), self.options().dtype(at::kBool)).scatter(dim, index, true);
-  const Tensor start = with_self ? ordered(self) : ordered(self).masked_fill(touched, loses);
-  const Tensor found =
-      in_order(start.scatter_reduce(dim, index, ordered(source), greatest ? "amax" : "amin", true)).view(type);
-  const Tensor values = found.masked_fill(found.isnan(), std::numeric_limits<double>::quiet_NaN());
-  return at::where(touched, converted(values, self.scalar_type()), self);
-}
-}  // namespace
-// self, dim, index, src, reduce, include_self
-void scatter_reduce(call& c) {
-  const Tensor& x = c.tensor(0);
-  if (!at::isFloatingType(x.scalar_type()) && !at::isComplexType(x.scalar_type())) return c.leave();
-  const std::string how = c.text(4);
-  if ((how == "amax" || how == "amin") && (type_bit(x.scalar_type()) & FLOATS)) {
-    TORCH_CHECK(x.scalar_type() == c.tensor(3).scalar_type(),
-                "scatter(): Expected self.dtype to be equal to src.dtype");
-    return c.give(scatter_extremes(x, c.integer(1), c.tensor(2), c.tensor(3), how == "amax", c.boolean(5)));
-  }
-  if (how != "sum" || !c.boolean(5)) c.refuse("of " + how + (c.boolean(5) ? "" : " without the element itself"));
-  c.give(at::scatter_add(x, c.integer(1), c.tensor(2), c.tensor(3)));
 }
 
 }  // namespace repdl_torch::formulas

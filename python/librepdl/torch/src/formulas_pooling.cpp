@@ -1,8 +1,13 @@
 // Pooling and interpolation.
+#include <ATen/ops/_upsample_nearest_exact2d.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/avg_pool2d_backward.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/index_add.h>
 #include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/upsample_nearest2d.h>
+#include <ATen/ops/zeros.h>
 
 #include "formulas.hpp"
 
@@ -92,6 +97,14 @@ void max_pool2d_with_indices_backward(call& c) {
       {"dilation", at::IntArrayRef(w.dilation)},
       {"ceil_mode", w.ceil_mode}});
   c.give(out);
+}
+// What forward mode knows of it: PyTorch calls it with the input's tangent in the input's place, since its own kernel reads only the
+// indices. grad_output, self, ..., indices; also of adaptive windows.
+void max_pool_backward_forward(call& c) {
+  const Tensor &g = c.tensor(0), &x = c.tensor(1), &index = c.arguments().back().toTensor();
+  if (!has_tangent(g) && !has_tangent(x)) return c.leave();
+  const Tensor planes = at::zeros(x.sizes(), x.options()).flatten(-2);
+  c.give(planes.scatter_add(-1, index.flatten(-2), g.flatten(-2)).view(x.sizes()));
 }
 namespace {
 int64_t divisor(const call& c, int i) {
@@ -308,5 +321,55 @@ void upsample_nearest2d_backward(call& c) { upsample_backward(c, false, false); 
 void upsample_nearest1d_backward(call& c) { upsample_backward(c, false, true); }
 void upsample_nearest_exact2d_backward(call& c) { upsample_backward(c, true, false); }
 void upsample_nearest_exact1d_backward(call& c) { upsample_backward(c, true, true); }
+
+// In three dimensions: along the first, of pictures of rows, and then of pictures; nothing rounds.
+namespace {
+Tensor nearest3d(const Tensor& x, at::IntArrayRef size, const std::array<std::optional<double>, 3>& scale, bool exact) {
+  const auto in_two = [&](const Tensor& t, at::IntArrayRef to, std::optional<double> h, std::optional<double> w) {
+    return exact ? at::_upsample_nearest_exact2d(t, to, h, w) : at::upsample_nearest2d(t, to, h, w);
+  };
+  const int64_t n = x.size(0), channels = x.size(1), rows = x.size(3), columns = x.size(4);
+  const Tensor deep =
+      in_two(x.reshape({n, channels, x.size(2), rows * columns}), {size[0], rows * columns}, scale[0], {});
+  const Tensor wide = in_two(deep.reshape({n, channels * size[0], rows, columns}), size.slice(1), scale[1], scale[2]);
+  return wide.view({n, channels, size[0], size[1], size[2]});
+}
+std::array<std::optional<double>, 3> scales_of(const call& c, int at) {
+  std::array<std::optional<double>, 3> all;
+  for (int i = 0; i < 3; ++i) {
+    if (c.has(at + i)) all[i] = c.real(at + i);
+  }
+  return all;
+}
+void check_volume(const Tensor& x, at::IntArrayRef size) {
+  TORCH_CHECK(size.size() == 3, "It is expected output_size equals to 3, but got size ", size.size());
+  TORCH_CHECK(x.dim() == 5 && c10::multiply_integers(x.sizes().slice(1)) > 0,
+              "Non-empty 5D data tensor expected but got a tensor with sizes ", x.sizes());
+}
+// self, output_size, scales
+void upsample3d(call& c, bool exact) {
+  const Tensor& x = c.tensor(0);
+  const auto size = c.integers(1);
+  check_volume(x, size);
+  const auto format = x.suggest_memory_format();
+  c.give(nearest3d(x.contiguous(), size, scales_of(c, 2), exact).contiguous(format));
+}
+// grad_output, output_size, input_size, scales: each element's number goes the same way, and says where g comes from.
+void upsample3d_backward(call& c, bool exact) {
+  const Tensor& g = c.tensor(0);
+  const auto size = c.integers(1), shape = c.integers(2);
+  const Tensor all =
+      at::arange(c10::multiply_integers(shape), g.options().dtype(at::kLong)).to(at::kDouble).view(shape);
+  check_volume(all, size);
+  const Tensor places = nearest3d(all, size, scales_of(c, 3), exact);
+  TORCH_CHECK(places.sizes() == g.sizes(), "Expected grad_output to have the shape of the result, got ", g.sizes());
+  const Tensor sums = at::zeros({all.numel()}, g.options());
+  c.give(at::index_add(sums, 0, places.to(at::kLong).view({-1}), g.reshape({-1})).view(shape));
+}
+}  // namespace
+void upsample_nearest3d(call& c) { upsample3d(c, false); }
+void upsample_nearest_exact3d(call& c) { upsample3d(c, true); }
+void upsample_nearest3d_backward(call& c) { upsample3d_backward(c, false); }
+void upsample_nearest_exact3d_backward(call& c) { upsample3d_backward(c, true); }
 
 }  // namespace repdl_torch::formulas

@@ -138,7 +138,10 @@ void addr(call& c) {
   const Tensor &x = c.tensor(1), &y = c.tensor(2);
   check_rank(x, 1, "vec1");
   check_rank(y, 1, "vec2");
-  if (c.value(3).toScalar().toDouble() != 1) c.refuse("with beta other than 1");
+  if (c.value(3).toScalar().toDouble() != 1) {
+    return c.give(at::addmm(c.tensor(0).expand({x.size(0), y.size(0)}), x.unsqueeze(1), y.unsqueeze(0),
+                            c.value(3).toScalar(), c.value(4).toScalar()));
+  }
   const Tensor added = c.tensor(0).expand({x.size(0), y.size(0)});
   c.give(map("addcmul", {added, x.unsqueeze(1), y}, {{"value", c.number(4, x.scalar_type())}}));
 }

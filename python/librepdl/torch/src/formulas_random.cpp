@@ -2,8 +2,10 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/linspace.h>
 #include <ATen/ops/native_dropout.h>
 #include <ATen/ops/ones_like.h>
+#include <ATen/ops/pow.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "draw.hpp"
@@ -191,6 +193,15 @@ void linspace(call& c) {
   give_sequence(c, op, out, c.integer(2), {"start", double_of(c, 0)}, {"end", double_of(c, 1)});
 }
 
+// start, end, steps, base, out: the base to the power of what linspace gives, each rounded
+void logspace(call& c) {
+  const Tensor& out = c.tensor(4);
+  if (!(type_bit(out.scalar_type()) & FLOATS)) c.refuse("");
+  TORCH_CHECK(c.integer(2) >= 0, "number of steps must be non-negative");
+  const Tensor powers = at::linspace(c.value(0).toScalar(), c.value(1).toScalar(), c.integer(2), out.options());
+  c.give(at::pow(c.real(3), powers));
+}
+
 // n, generator, out
 void randperm(call& c) {
   static const operation op("permutation");
@@ -227,7 +238,8 @@ namespace {
 Tensor dropped(const call& c, const Tensor& x, const draw& d, double p) {
   static const operation op("dropout");
   const bool wide_x = x.scalar_type() == at::kDouble;
-  const Tensor in = converted(x, wide_x ? at::kDouble : at::kFloat), y = at::empty(x.sizes(), in.options(), at::MemoryFormat::Contiguous);
+  const Tensor in = converted(x, wide_x ? at::kDouble : at::kFloat),
+               y = at::empty(x.sizes(), in.options(), at::MemoryFormat::Contiguous);
   op({in}, {&y}, {{"p", p}, d.attr_seed(), d.attr_stream()});
   if (wide_x || x.scalar_type() == at::kFloat) return y;
   if (p > 1 - 0x1p-40) c.refuse("of 16 bits with p within 2^-40 of 1");

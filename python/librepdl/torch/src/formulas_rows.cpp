@@ -196,10 +196,18 @@ void var_mean(call& c) { statistic(c, "var", true); }
 void std_mean(call& c) { statistic(c, "stddev", true); }
 
 namespace {
-// Of p = 1, 2, inf, -inf.
+// Of p = 0 how many numbers are not 0; of p = 1, 2, inf, -inf one rounding; of others the root of a sum of powers, each rounded, of 16 bits in
+// float32 and then once more.
 void give_norm(call& c, const reduction& r, double p) {
-  static const operation op("vector_norm");
-  if (p != 1 && p != 2 && !std::isinf(p)) c.refuse("of p = " + std::to_string(p));
+  static const operation op("vector_norm"), sum("sum");
+  const at::ScalarType type = r.x.scalar_type(), inner = in_arithmetic(type);
+  if (p == 0) return c.give(r.x.ne(0).sum(r.axes, r.keep).to(type));
+  if (p != 1 && p != 2 && !std::isinf(p)) {
+    reduction powers = r;
+    powers.x = map("pow_scalar", {map("abs", {converted(r.x, inner)})}, {{"exponent", in_arithmetic_of(type, p)}});
+    return c.give(converted(
+        map("pow_scalar", {powers(sum)}, {{"exponent", in_arithmetic_of(type, 1 / in_arithmetic_of(type, p))}}), type));
+  }
   Tensor out = r.empty(r.x.scalar_type());
   TORCH_CHECK(!std::isinf(p) || r.x.numel() > 0 || out.numel() == 0,
               "linalg.vector_norm cannot compute the infinity norm of an empty tensor");
@@ -214,7 +222,6 @@ void vector_norm(call& c) {
   if (!(type_bit(type) & FLOATS)) c.refuse("");
   const double p = c.value(1).toScalar().toDouble();
   const reduction r(converted(x, type), c.integers(2), c.boolean(3));
-  if (p == 0) return c.give(r.x.ne(0).sum(r.axes, r.keep).to(type));
   give_norm(c, r, p);
 }
 namespace {

@@ -96,6 +96,7 @@ bool is_other_integer(at::ScalarType type);
 inline double in_arithmetic_of(at::ScalarType type, double value) {
   return type == at::kDouble ? value : static_cast<double>(static_cast<float>(value));
 }
+inline at::ScalarType in_arithmetic(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
 /// at::empty, without the dispatcher.
 Tensor fresh(at::IntArrayRef shape, at::ScalarType type, at::Device where,
              at::MemoryFormat format = at::MemoryFormat::Contiguous);

@@ -331,7 +331,8 @@ torch::CppFunction kernel_of(const OperatorHandle& op, replaced r) {
   return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<replaced>(std::move(r)));
 }
 
-// At the keys of autograd: what the derivative of the results is, where they are to have one and PyTorch knows none.
+// At the keys of autograd: what the derivative of the results is, where they are to have one and PyTorch's is none, or not of these
+// operations.
 struct differentiated final : c10::OperatorKernel {
   overload what;
   aten_kernel aten;
@@ -340,8 +341,10 @@ struct differentiated final : c10::OperatorKernel {
     const auto count = static_cast<size_t>(what.arguments);
     const auto arguments = torch::jit::last(*stack, count);
     bool asked = false;
-    for (const IValue& v : arguments) for_each_tensor(v, [&](const Tensor& t) { asked |= t.requires_grad(); });
-    if (exempt || !asked || !at::GradMode::is_enabled()) return aten(op, keys, stack);
+    const bool backwards = at::GradMode::is_enabled();
+    for (const IValue& v : arguments)
+      for_each_tensor(v, [&](const Tensor& t) { asked |= (backwards && t.requires_grad()) || has_tangent(t); });
+    if (exempt || !asked) return aten(op, keys, stack);
     Tensor changed;  // its former values are asked for backwards
     if (what.kind == variant::in_place) {
       changed = arguments[0].toTensor();
@@ -349,6 +352,10 @@ struct differentiated final : c10::OperatorKernel {
     }
     call c(what, arguments.data());
     what.what->function(c);
+    if (c.left) {
+      if (changed.defined()) torch::jit::peek(*stack, 0, count) = changed;
+      return aten(op, keys, stack);
+    }
     if (changed.defined()) c.results[0] = changed.copy_(c.results[0]);
     torch::jit::drop(*stack, count);
     for (Tensor& t : c.results) stack->emplace_back(std::move(t));
