@@ -607,10 +607,6 @@ def test_embedding_bag(dtype):
                 assert same(F.embedding_bag(index, w, last, mode=mode, padding_idx=padding, include_last_offset=True), expected)
     assert same(nn.EmbeddingBag.from_pretrained(w, mode="sum")(index[:6].view(2, 3)), torch.stack([librepdl.sum(w[index[:3]], axis=0),
                                                                                              librepdl.sum(w[index[3:6]], axis=0)]))
-    with pytest.raises(NotImplementedError, match="of the greatest elements"):
-        F.embedding_bag(index, w, offsets, mode="max")
-    with pytest.raises(NotImplementedError, match="with weights of samples"):
-        F.embedding_bag(index, w, offsets, mode="sum", per_sample_weights=torch.ones(7, dtype=dtype))
     with pytest.raises(RuntimeError, match="offsets"):
         F.embedding_bag(index, w, offsets + 1, mode="sum")
 
