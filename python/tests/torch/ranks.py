@@ -18,6 +18,7 @@ def _rank(pipe, rank, size, store, timeout, function, arguments):
     torch.set_num_threads(1)
     try:
         dist.init_process_group("gloo", store=dist.FileStore(store, size), rank=rank, world_size=size, timeout=timedelta(seconds=timeout))
+        dist.barrier()  # a rank that ends would take its connections with it while others still make theirs
         pipe.send_bytes(pickle.dumps((True, function(*arguments))))
         dist.destroy_process_group()
     except BaseException:
