@@ -7,7 +7,7 @@
 //   V ((eps + 2^-102 + (2 n^2 + 16 n) u^2) sum |w_c T_c| + error_T sum w_c),
 // that of w_c g_c within V (eps + (2 n^2 + 16 n) u^2) sum w_c. With masks and slopes what is added to a product and taken away, x, is in L's place with the 500
 // that |b_c| may be, and weights of b_c below -500, which are left out, are below 2^-690 in all (gradient_tiles.cu);
-// of rows with a b_c above 500, or NaN, nothing is known.
+// of rows with a b_c above most_exponent, or NaN, nothing is known.
 #include "backends/cuda/attention/gradient_tiles.cuh"
 #include "backends/cuda/attention/second_tier.cuh"
 #include "backends/cuda/attention/tile_bias.cuh"

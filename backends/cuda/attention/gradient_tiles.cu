@@ -430,7 +430,7 @@ __global__ void __launch_bounds__(gradient_tiling<T, Size, What>::threads, gradi
   // Tiles of columns: of all heads, where these are queries.
   const int begin = m.begin / columns * columns, end = m.end;
   const int of_head = begin < end ? (end - begin + columns - 1) / columns : 0;
-  const int tiles = of_head * static_cast<int>(count);
+  const int tiles = of_head * static_cast<int>(count);  // a 16th of the queries, each of which has a gradient in memory
   const packed_places lines(g, head_places, Size);
   const double* from = packed + (is_key ? lines.of_query(0, within_range * g.of.group) : lines.of_key(0, within_range));
   const std::int64_t copy_step = is_key ? lines.copy_of_queries() : lines.copy_of_keys();  // of lines, and for sums
