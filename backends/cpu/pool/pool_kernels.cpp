@@ -109,7 +109,7 @@ struct pool_pass {
   bool has_small_windows() const { return !p.adaptive && z.kernel * h.kernel * w.kernel < (int64_t{1} << 31); }
   // Calls use(the image's row, its tap's number (slice, row)) for the rows of the windows (oz, oy) that are present.
   template <class Use>
-  void for_lines(int64_t oz, int64_t oy, Use&& use) const {
+  [[gnu::always_inline]] void for_lines(int64_t oz, int64_t oy, Use&& use) const {
     const auto slices = vol.z.present(oz);
     const auto rows = vol.y.present(oy);
     for (int64_t q = slices.begin; q < slices.end; ++q) {
@@ -165,17 +165,18 @@ struct pool_pass {
       const int64_t begin = larger(from, 0);
       const int64_t length = smaller(from + span, w.image) - begin;
       key_type* const to = column + (begin - from);
-      for_lines(depth, oy, [&](const T* start, int64_t) {
-        const T* const line = start + begin * vol.image_column;
-        with_stride(
-            vol.image_column, [&](auto step) __attribute__((always_inline)) {
+      for_lines(
+          depth, oy, [&](const T* start, int64_t) __attribute__((always_inline)) {
+            const T* const line = start + begin * vol.image_column;
+            with_stride(
+                vol.image_column, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
-              for (int64_t j = 0; j < length; ++j) {
-                const key_type key = num::order_key(line[j * step], num::order_max);
-                to[j] = key > to[j] ? key : to[j];
-              }
-            });
-      });
+                  for (int64_t j = 0; j < length; ++j) {
+                    const key_type key = num::order_key(line[j * step], num::order_max);
+                    to[j] = key > to[j] ? key : to[j];
+                  }
+                });
+          });
       for (int64_t x = 0; x < n; ++x) best[x] = no_key;
       for (int64_t s = 0; s < w.kernel; ++s) {
         const key_type* const tap = column + s * w.dilation;
@@ -229,17 +230,18 @@ struct pool_pass {
       const int64_t offset = length > 0 ? begin - from : 0;
       double* const value = column.value + offset;
       double* const error = column.error + offset;
-      for_lines(depth, oy, [&](const T* start, int64_t) {
-        if (length <= 0) return;
-        const T* const line = start + begin * vol.image_column;
-        with_stride(
-            vol.image_column, [&](auto step) __attribute__((always_inline)) {
+      for_lines(
+          depth, oy, [&](const T* start, int64_t) __attribute__((always_inline)) {
+            if (length <= 0) return;
+            const T* const line = start + begin * vol.image_column;
+            with_stride(
+                vol.image_column, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
-              for (int64_t j = 0; j < length; ++j) {
-                accumulate(value[j], error[j], num::widen(line[j * step]), 0.0);
-              }
-            });
-      });
+                  for (int64_t j = 0; j < length; ++j) {
+                    accumulate(value[j], error[j], num::widen(line[j * step]), 0.0);
+                  }
+                });
+          });
       window.clear(n);
       for (int64_t s = 0; s < w.kernel; ++s) {
         const double* const v = column.value + s;
@@ -319,27 +321,28 @@ struct pool_pass {
   void find_winners(int64_t oz, int64_t oy, int64_t first, int64_t n, int32_t* tap) const {
     alignas(64) key_type best[width];
     for (int64_t x = 0; x < n; ++x) best[x] = no_key, tap[x] = -1;
-    for_lines(oz, oy, [&](const T* line, int64_t row) {
-      for (int64_t s = 0; s < w.kernel; ++s) {
-        // The windows whose tap s is in the image.
-        const int64_t shift = s * w.dilation - w.before;
-        const int64_t low = shift >= 0 ? 0 : (w.stride - 1 - shift) / w.stride;
-        const int64_t high = w.image <= shift ? 0 : (w.image - shift + w.stride - 1) / w.stride;
-        const int64_t begin = larger(low - first, 0);
-        const int64_t end = smaller(high - first, n);
-        const T* const from = line + (first * w.stride + shift) * vol.image_column;
-        const auto id = static_cast<int32_t>(row * w.kernel + s);
-        with_stride(
-            w.stride * vol.image_column, [&](auto step) __attribute__((always_inline)) {
+    for_lines(
+        oz, oy, [&](const T* line, int64_t row) __attribute__((always_inline)) {
+          for (int64_t s = 0; s < w.kernel; ++s) {
+            // The windows whose tap s is in the image.
+            const int64_t shift = s * w.dilation - w.before;
+            const int64_t low = shift >= 0 ? 0 : (w.stride - 1 - shift) / w.stride;
+            const int64_t high = w.image <= shift ? 0 : (w.image - shift + w.stride - 1) / w.stride;
+            const int64_t begin = larger(low - first, 0);
+            const int64_t end = smaller(high - first, n);
+            const T* const from = line + (first * w.stride + shift) * vol.image_column;
+            const auto id = static_cast<int32_t>(row * w.kernel + s);
+            with_stride(
+                w.stride * vol.image_column, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
-              for (int64_t x = begin; x < end; ++x) {
-                const key_type key = num::order_key(from[x * step], num::order_max);
-                tap[x] = key > best[x] ? id : tap[x];
-                best[x] = key > best[x] ? key : best[x];
-              }
-            });
-      }
-    });
+                  for (int64_t x = begin; x < end; ++x) {
+                    const key_type key = num::order_key(from[x * step], num::order_max);
+                    tap[x] = key > best[x] ? id : tap[x];
+                    best[x] = key > best[x] ? key : best[x];
+                  }
+                });
+          }
+        });
   }
 
   // A stretch of pixels and the windows that can hold them.
@@ -449,10 +452,8 @@ struct pool_pass {
       pixel.clear(length);
       const auto slices = vol.z.covering(depth);
       const auto rows = vol.y.covering(i);
-      const int64_t rows_each = rows.end - rows.begin;
       int64_t weight_rows = -1;  // what the weights were made for
-      for (int64_t n = 0; n < (slices.end - slices.begin) * rows_each; ++n) {
-        const int64_t oz = slices.begin + n / rows_each, oy = rows.begin + n % rows_each;
+      const auto add_row = [&](int64_t oz, int64_t oy) __attribute__((always_inline)) {
         const int64_t high = vol.counted(vol.z, oz) * vol.counted(vol.y, oy);
         if (high != weight_rows) {
           weight_rows = high;
@@ -475,7 +476,9 @@ struct pool_pass {
                 accumulate(window.value[x], window.error[x], num::widen(g[x * step]) * weight[x], 0.0);
               }
             });
-      }
+      };
+      for (int64_t oz = slices.begin; oz < slices.end; ++oz)
+        for (int64_t oy = rows.begin; oy < rows.end; ++oy) add_row(oz, oy);
       for (int64_t tap = 0; tap < w.kernel; ++tap) {
         // Pixel j = x stride + shift, in the span.
         const int64_t shift = s.first * w.stride + tap - w.before - s.begin;
