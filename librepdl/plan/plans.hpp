@@ -221,9 +221,9 @@ struct conv_plan {
   void* out;
 };
 
-/// Pooling over samples, channels and the axes. adaptive: window o of an axis covers the positions from floor(o image / windows) up to
-/// and without ceil((o + 1) image / windows). Adaptive operations have the plans of the others, and adaptive ones only where the windows are
-/// of several sizes.
+/// Pooling over samples, channels and the axes. adaptive: window o of an axis covers the positions from floor(o image / windows) up
+/// to and without ceil((o + 1) image / windows). Adaptive operations have the plans of the others, and adaptive ones only where the
+/// windows are of several sizes.
 ///   max_pool2d           image x -> pooled out, and where in the volume each is; every window has a present tap
 ///   max_pool2d_backward  pooled g, image x -> image out
 ///   avg_pool2d           image x -> pooled out

@@ -1,10 +1,10 @@
 // Pooling: rows of one plane at a time. Compiled once per instruction set.
 //
-// A row is worked on in spans of columns that fit the buffers. Forward, the window's rows (of all its slices) are combined column by column
-// first, then the columns of each window: fewer operations than window by window, and side by side in memory. Backward,
+// A row is worked on in spans of columns that fit the buffers. Forward, the window's rows, of all its slices, are combined column
+// by column first, then the columns of each window: fewer operations than window by window, and side by side in memory. Backward,
 // the row of pixels gathers from the windows that hold it; max_pool2d_backward keeps the winners of the last few rows
-// of windows, of each slice of them. Elements whose binary64 sum rounded anywhere are finished one by one (ops/sums/pool.hpp), as are windows that
-// do not fit the buffers, and all averages of binary64.
+// of windows, of each slice of them. Elements whose binary64 sum rounded anywhere are finished one by one (ops/sums/pool.hpp), as
+// are windows that do not fit the buffers, and all averages of binary64.
 #include "backends/cpu/pool/pool.hpp"
 #include "librepdl/num/format.hpp"
 #include "librepdl/ops/sums/pool.hpp"
@@ -110,12 +110,14 @@ struct pool_pass {
   // Calls use(the image's row, its tap's number (slice, row)) for the rows of the windows (oz, oy) that are present.
   template <class Use>
   [[gnu::always_inline]] void for_lines(int64_t oz, int64_t oy, Use&& use) const {
-    const auto slices = vol.z.present(oz);
-    const auto rows = vol.y.present(oy);
+    using range = typename volume::range;
+    const bool is_plane = z == plan::window_axis{};
+    const range slices = is_plane ? range{0, 1} : vol.z.present(oz);
+    const range rows = vol.y.present(oy);
+    const T* const first = vol.image + vol.y.origin(oy) * vol.image_row;
     for (int64_t q = slices.begin; q < slices.end; ++q) {
-      const T* const slice = vol.image + vol.z.position(oz, q) * vol.image_slice;
-      for (int64_t r = rows.begin; r < rows.end; ++r)
-        use(slice + vol.y.position(oy, r) * vol.image_row, q * h.kernel + r);
+      const T* const slice = is_plane ? first : first + vol.z.position(oz, q) * vol.image_slice;
+      for (int64_t r = rows.begin; r < rows.end; ++r) use(slice + r * h.dilation * vol.image_row, q * h.kernel + r);
     }
   }
 
