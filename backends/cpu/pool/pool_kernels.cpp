@@ -65,6 +65,7 @@ struct pool_pass {
 
   const plan::pool_plan& p;
   const plan::window_axis &z, &h, &w;
+  const bool is_plane;  // of two axes
   const volume vol;
   const int64_t depth;  // of the output's plane
   T* const out;         // that
@@ -78,6 +79,7 @@ struct pool_pass {
         z(plan.axis[0]),
         h(plan.axis[1]),
         w(plan.axis[2]),
+        is_plane(z == plan::window_axis{}),
         vol(num::volume_of<T, int64_t>(plan, rows.sample, rows.channel)),
         depth(rows.depth),
         out(static_cast<T*>(plan.out) + plane_at(plan.out_stride, rows)),
@@ -111,7 +113,6 @@ struct pool_pass {
   template <class Use>
   [[gnu::always_inline]] void for_lines(int64_t oz, int64_t oy, Use&& use) const {
     using range = typename volume::range;
-    const bool is_plane = z == plan::window_axis{};
     const range slices = is_plane ? range{0, 1} : vol.z.present(oz);
     const range rows = vol.y.present(oy);
     const T* const first = vol.image + vol.y.origin(oy) * vol.image_row;
