@@ -29,6 +29,7 @@ struct shared_state {
   view v;
   place line[2][tile];
   place term[2][2][tile_k];  // by panel's parity; a, b
+  index4 step;               // from a thread's term to its next one
   alignas(16) float panel[2][2][tile_k][tile + 4];
 };
 
@@ -60,7 +61,8 @@ __global__ void __launch_bounds__(threads, 2)
   }
 
   index4 at = v.term.split(tid);
-  const index4 step = v.term.split(tile_k);
+  if (tid == 0) state.step = v.term.split(tile_k);
+  __syncthreads();
   const auto locate = [&](int slot) {
     if (tid < tile_k) {
       const side& a = v.a.inner;
@@ -68,7 +70,7 @@ __global__ void __launch_bounds__(threads, 2)
       state.term[slot][0][tid] = {a.offset_at(at), a.y_at(at), a.x_at(at)};
       state.term[slot][1][tid] = {b.offset_at(at), b.y_at(at), b.x_at(at)};
 #pragma unroll
-      for (int i = 0; i < 4; ++i) at.i[i] += step.i[i];
+      for (int i = 0; i < 4; ++i) at.i[i] += state.step.i[i];
       if (at.i[3] >= v.term.d3) {
         at.i[3] -= v.term.d3;
         ++at.i[2];
