@@ -26,21 +26,19 @@ T attribute_or(const attributes& attrs, std::string_view name, T otherwise) {
   return attribute_of<T>(attrs, name).value_or(std::move(otherwise));
 }
 
-/// Height and width.
-struct extent {
-  std::int64_t h, w;
-};
+/// A number for each spatial axis: depth, height, width, or height and width.
+using extent = std::vector<std::int64_t>;
 
-/// [h,w], or one number for both.
-inline std::optional<extent> extent_of(const attributes& attrs, std::string_view name) {
-  const auto v = attribute_of<std::vector<std::int64_t>>(attrs, name);
+/// That of an attribute, which may be one number for all `axes`.
+inline std::optional<extent> extent_of(const attributes& attrs, std::string_view name, std::size_t axes) {
+  auto v = attribute_of<std::vector<std::int64_t>>(attrs, name);
   if (!v) return std::nullopt;
-  if (v->size() == 1) return extent{v->at(0), v->at(0)};
-  if (v->size() == 2) return extent{v->at(0), v->at(1)};
-  throw std::invalid_argument("reference: expected h,w for " + std::string(name));
+  if (v->size() == 1) v->resize(axes, v->front());
+  if (v->size() != axes) throw std::invalid_argument("reference: wrong number of sizes for " + std::string(name));
+  return v;
 }
-inline extent required_extent(const attributes& attrs, std::string_view name) {
-  if (const auto v = extent_of(attrs, name)) return *v;
+inline extent required_extent(const attributes& attrs, std::string_view name, std::size_t axes) {
+  if (const auto v = extent_of(attrs, name, axes)) return *v;
   throw std::invalid_argument("reference: no " + std::string(name));
 }
 

@@ -249,7 +249,7 @@ results attended_backward(const call& c) { return attention_backward(c.in, c.att
 
 template <bool WithIndices>
 results max_pooled(const call& c) {
-  return max_pool2d(c[0], c.attrs, WithIndices);
+  return max_pool(c[0], c.attrs, WithIndices);
 }
 
 struct oracle_line {
@@ -269,14 +269,14 @@ constexpr oracle_line oracles[] = {
     {"matmul", of<matmul>},
     {"uniform", named<oracle_uniform>},
     {"permutation", named<oracle_permutation>},
-    {"conv2d", of<conv2d>},
-    {"conv2d_grad_input", of<conv2d_grad_input>},
-    {"conv2d_grad_weight", of<conv2d_grad_weight>},
-    {"conv2d_grad_bias", of<conv2d_grad_bias>},
+    {"conv2d", of<convolve>},
+    {"conv2d_grad_input", of<convolve_grad_input>},
+    {"conv2d_grad_weight", of<convolve_grad_weight>},
+    {"conv2d_grad_bias", of<convolve_grad_bias>},
     {"max_pool2d", max_pooled<false>},
-    {"max_pool2d_backward", of<max_pool2d_backward>},
-    {"avg_pool2d", of<avg_pool2d>},
-    {"avg_pool2d_backward", of<avg_pool2d_backward>},
+    {"max_pool2d_backward", of<max_pool_backward>},
+    {"avg_pool2d", of<avg_pool>},
+    {"avg_pool2d_backward", of<avg_pool_backward>},
     {"softmax", of<softmax>},
     {"log_softmax", of<log_softmax>},
     {"logsumexp", of<logsumexp>},
@@ -342,9 +342,9 @@ constexpr oracle_line oracles[] = {
     {"max_pool2d_with_indices", max_pooled<true>},
     {"adaptive_max_pool2d", max_pooled<false>},
     {"adaptive_max_pool2d_with_indices", max_pooled<true>},
-    {"adaptive_max_pool2d_backward", of<max_pool2d_backward>},
-    {"adaptive_avg_pool2d", of<avg_pool2d>},
-    {"adaptive_avg_pool2d_backward", of<avg_pool2d_backward>},
+    {"adaptive_max_pool2d_backward", of<max_pool_backward>},
+    {"adaptive_avg_pool2d", of<avg_pool>},
+    {"adaptive_avg_pool2d_backward", of<avg_pool_backward>},
     {"cumsum", of<cumsum>},
     {"prod", of<prod>},
     {"cumprod", of<cumprod>},
@@ -355,6 +355,20 @@ constexpr oracle_line oracles[] = {
     {"attention_backward", attended_backward},
     {"total_norm", stepped<total_norm>},
     {"clip_grad_norm", stepped<clip_grad_norm>},
+    {"conv3d", of<convolve>},
+    {"conv3d_grad_input", of<convolve_grad_input>},
+    {"conv3d_grad_weight", of<convolve_grad_weight>},
+    {"conv3d_grad_bias", of<convolve_grad_bias>},
+    {"max_pool3d", max_pooled<false>},
+    {"max_pool3d_with_indices", max_pooled<true>},
+    {"max_pool3d_backward", of<max_pool_backward>},
+    {"avg_pool3d", of<avg_pool>},
+    {"avg_pool3d_backward", of<avg_pool_backward>},
+    {"adaptive_max_pool3d", max_pooled<false>},
+    {"adaptive_max_pool3d_with_indices", max_pooled<true>},
+    {"adaptive_max_pool3d_backward", of<max_pool_backward>},
+    {"adaptive_avg_pool3d", of<avg_pool>},
+    {"adaptive_avg_pool3d_backward", of<avg_pool_backward>},
 };
 
 constexpr const oracle_line* oracle_named(std::string_view name) {

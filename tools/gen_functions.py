@@ -18,9 +18,10 @@ target = include / "functions.hpp"
 # Functions whose result is not determined by their operands: its type and shape are a parameter.
 SAID_BY_CALLER = {"uniform", "normal", "exponential", "bernoulli", "randint", "permutation", "linspace", "arange", "multinomial",
                   "conv2d_backward_x", "conv2d_backward_w", "avg_pool2d_backward", "adaptive_avg_pool2d_backward",
+                  "conv3d_backward_x", "conv3d_backward_w", "avg_pool3d_backward", "adaptive_avg_pool3d_backward",
                   "upsample_nearest2d", "upsample_nearest2d_backward", "embedding_backward", "convert"}
 # Gradients that share their forward function's options, and do not depend on its operands.
-NO_OPERANDS_IN_OPTIONS = {"conv2d_backward_x", "conv2d_backward_w"}
+NO_OPERANDS_IN_OPTIONS = {"conv2d_backward_x", "conv2d_backward_w", "conv3d_backward_x", "conv3d_backward_w"}
 NUMBERS = {"f16": "f16", "bf16": "bf16", "f32": "float", "f64": "double", "boolean": "bool"}
 RESULTS = {"boolean": "bool", "i64": "std::int64_t", "i32": "std::int32_t"}
 
@@ -89,6 +90,8 @@ def hidden_operands() -> dict[str, list[str]]:
     found = {}
     for name, members in re.findall(r"^struct (\w+_options) \{\n(.*?)^\};", text, re.M | re.S):
         found[name] = re.findall(r"^  const_tensor_view\s+(\w+)\{\};", members, re.M)
+    for name, same in re.findall(r"^using (\w+_options) = (\w+_options);", text, re.M):
+        found[name] = found[same]
     return found
 
 
@@ -245,7 +248,8 @@ namespace repdl REPDL_EXPORT {
         made += writing_with_operands(f) + returning(f, []) + (returning(f, hidden) if hidden else "") + with_numbers(f) + of_numbers(f)
     made += "\n// Names of the version before (docs/migrating.md).\n\n"
     for old, new in re.findall(r"^REPDL_GRADIENT\((\w+), (\w+)\)", (root / "librepdl/ops/gradient_names.def").read_text(), re.M):
-        made += old_name(by_name[new], old)
+        if not new.startswith("conv3d_"):  # whose functions never had that name
+            made += old_name(by_name[new], old)
     made += """template <class T>
 concept element = element_type<T>;
 template <class T>

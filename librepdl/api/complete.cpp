@@ -5,9 +5,18 @@ namespace repdl::api {
 namespace {
 
 // Height and width of an output of rank 4.
-ops::pair image_size(std::string_view op, std::string_view name, const tensor_view& out, std::string_view what) {
+ops::pair plane_size(std::string_view op, std::string_view name, const tensor_view& out, std::string_view what) {
   plan::check_rank(op, name, out, 4, what);
   return {out.shape()[2], out.shape()[3]};
+}
+// The spatial sizes of an output.
+per_axis spatial_size(std::string_view op, std::string_view name, const tensor_view& out, std::string_view what) {
+  const bool volumes = op.find("3d") != op.npos;
+  plan::check_rank(op, name, out, volumes ? 5 : 4,
+                   std::string(what) + (volumes ? ", depth, height, width)" : ", height, width)"));
+  sizes s;
+  for (int d = 2; d < out.rank(); ++d) s.push_back(out.shape()[d]);
+  return s;
 }
 
 }  // namespace
@@ -28,25 +37,23 @@ void complete(std::string_view, ops::multinomial_attrs& a, const tensor_view& ou
   if (!a.num_samples && out.rank() > 0) a.num_samples = out.shape()[out.rank() - 1];
 }
 void complete(std::string_view op, ops::conv2d_grad_input_attrs& a, const tensor_view& out) {
-  if (!a.size) a.size = image_size(op, "grad_x", out, "images (samples, channels, height, width)");
+  if (!a.size) a.size = spatial_size(op, "grad_x", out, "images (samples, channels");
 }
 void complete(std::string_view op, ops::conv2d_grad_weight_attrs& a, const tensor_view& out) {
-  if (!a.kernel) {
-    a.kernel = image_size(op, "grad_w", out, "kernels (output channels, input channels / groups, height, width)");
-  }
+  if (!a.kernel) a.kernel = spatial_size(op, "grad_w", out, "kernels (output channels, input channels / groups");
 }
 void complete(std::string_view op, ops::avg_pool2d_backward_attrs& a, const tensor_view& out) {
-  if (!a.size) a.size = image_size(op, "grad_x", out, "images (samples, channels, height, width)");
+  if (!a.size) a.size = spatial_size(op, "grad_x", out, "images (samples, channels");
 }
 
 void complete(std::string_view op, ops::adaptive_avg_pool2d_backward_attrs& a, const tensor_view& out) {
-  if (!a.size) a.size = image_size(op, "grad_x", out, "images (samples, channels, height, width)");
+  if (!a.size) a.size = spatial_size(op, "grad_x", out, "images (samples, channels");
 }
 
 void complete(std::string_view op, ops::upsample_nearest2d_attrs& a, const tensor_view& out) {
   if (!a.size) {
     a.size =
-        image_size(op, op.ends_with("backward") ? "grad_x" : "out", out, "images (samples, channels, height, width)");
+        plane_size(op, op.ends_with("backward") ? "grad_x" : "out", out, "images (samples, channels, height, width)");
   }
 }
 

@@ -52,7 +52,7 @@ auto list_of(const Options& o) noexcept {
   }
 }
 
-// The gradients of conv2d share its options; they do not depend on the bias.
+// The gradients of convolutions share their options; they do not depend on the bias.
 void refuse_bias(std::string_view op, const const_tensor_view& bias) {
   if (bias) fail(error_site::input_count, op, "bias", "none", "one of shape " + to_string(bias.shape()));
 }
@@ -244,6 +244,64 @@ void adaptive_avg_pool2d(context& ctx, const_tensor_view x, tensor_view out, con
 }
 void adaptive_avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x) {
   one_output<ops::adaptive_avg_pool2d_backward>(ctx, grad_x, {}, g);
+}
+
+void conv3d(context& ctx, const_tensor_view x, const_tensor_view w, tensor_view out, const conv3d_options& o) {
+  const const_tensor_view in[] = {x, w, o.bias};
+  api::submit<ops::conv3d>(ctx, in, {&out, 1}, o);
+}
+void conv3d_backward_x(context& ctx, const_tensor_view g, const_tensor_view w, tensor_view grad_x,
+                       const conv3d_options& o) {
+  refuse_bias("conv3d_grad_input", o.bias);
+  const const_tensor_view in[] = {g, w};
+  api::submit<ops::conv3d_grad_input>(ctx, in, {&grad_x, 1}, {o, {}});
+}
+void conv3d_backward_w(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_w,
+                       const conv3d_options& o) {
+  refuse_bias("conv3d_grad_weight", o.bias);
+  const const_tensor_view in[] = {g, x};
+  api::submit<ops::conv3d_grad_weight>(ctx, in, {&grad_w, 1}, {o, {}});
+}
+void conv3d_backward_bias(context& ctx, const_tensor_view g, tensor_view grad_bias) {
+  api::submit<ops::conv3d_grad_bias>(ctx, {&g, 1}, {&grad_bias, 1}, {});
+}
+
+void max_pool3d(context& ctx, const_tensor_view x, tensor_view out, const max_pool3d_options& o) {
+  api::submit<ops::max_pool3d>(ctx, {&x, 1}, {&out, 1}, o);
+}
+void max_pool3d_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x,
+                         const max_pool3d_options& o) {
+  const const_tensor_view in[] = {g, x};
+  api::submit<ops::max_pool3d_backward>(ctx, in, {&grad_x, 1}, o);
+}
+void avg_pool3d(context& ctx, const_tensor_view x, tensor_view out, const avg_pool3d_options& o) {
+  api::submit<ops::avg_pool3d>(ctx, {&x, 1}, {&out, 1}, o);
+}
+void avg_pool3d_backward(context& ctx, const_tensor_view g, tensor_view grad_x, const avg_pool3d_options& o) {
+  api::submit<ops::avg_pool3d_backward>(ctx, {&g, 1}, {&grad_x, 1}, {o, {}});
+}
+
+void max_pool3d_with_indices(context& ctx, const_tensor_view x, tensor_view out, tensor_view indices,
+                             const max_pool3d_options& o) {
+  const tensor_view both[] = {out, indices};
+  api::submit<ops::max_pool3d_with_indices>(ctx, {&x, 1}, both, o);
+}
+void adaptive_max_pool3d(context& ctx, const_tensor_view x, tensor_view out, const adaptive_pool3d_options& o) {
+  one_output<ops::adaptive_max_pool3d>(ctx, out, o, x);
+}
+void adaptive_max_pool3d_with_indices(context& ctx, const_tensor_view x, tensor_view out, tensor_view indices,
+                                      const adaptive_pool3d_options& o) {
+  const tensor_view both[] = {out, indices};
+  api::submit<ops::adaptive_max_pool3d_with_indices>(ctx, {&x, 1}, both, o);
+}
+void adaptive_max_pool3d_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x) {
+  one_output<ops::adaptive_max_pool3d_backward>(ctx, grad_x, {}, g, x);
+}
+void adaptive_avg_pool3d(context& ctx, const_tensor_view x, tensor_view out, const adaptive_pool3d_options& o) {
+  one_output<ops::adaptive_avg_pool3d>(ctx, out, o, x);
+}
+void adaptive_avg_pool3d_backward(context& ctx, const_tensor_view g, tensor_view grad_x) {
+  one_output<ops::adaptive_avg_pool3d_backward>(ctx, grad_x, {}, g);
 }
 
 void upsample_nearest2d(context& ctx, const_tensor_view x, tensor_view out, const upsample_nearest2d_options& o) {

@@ -77,47 +77,51 @@ inline constexpr auto fields_of<attention_options> = std::tuple{
 
 template <>
 inline constexpr auto fields_of<conv2d_options> = std::tuple{
-    field{"stride", &conv2d_options::stride, "h,w"},
-    field{"padding", &conv2d_options::padding, "top,bottom,left,right, or h,w, or one number; absent taps"},
-    field{"dilation", &conv2d_options::dilation, "h,w"},
+    field{"stride", &conv2d_options::stride, "for each axis, or one number"},
+    field{"padding", &conv2d_options::padding,
+          "before and behind each axis (top,bottom,left,right), or for each axis, or one number; absent taps"},
+    field{"dilation", &conv2d_options::dilation, "for each axis, or one number"},
     field{"groups", &conv2d_options::groups, "divides the input's and the output's channels"},
     field{"accumulate", &conv2d_options::accumulate, "exact, or fma_chain: f32 FMAs in the contract's order"}};
 template <>
-inline constexpr auto fields_of<conv2d_grad_input_attrs> = std::tuple_cat(
-    fields_of<conv2d_options>, std::tuple{field{"size", &conv2d_grad_input_attrs::size, "the image's h,w", true}});
-template <>
-inline constexpr auto fields_of<conv2d_grad_weight_attrs> =
+inline constexpr auto fields_of<conv2d_grad_input_attrs> =
     std::tuple_cat(fields_of<conv2d_options>,
-                   std::tuple{field{"kernel", &conv2d_grad_weight_attrs::kernel, "the kernel's h,w", true}});
+                   std::tuple{field{"size", &conv2d_grad_input_attrs::size, "the image's sizes, or one number", true}});
+template <>
+inline constexpr auto fields_of<conv2d_grad_weight_attrs> = std::tuple_cat(
+    fields_of<conv2d_options>,
+    std::tuple{field{"kernel", &conv2d_grad_weight_attrs::kernel, "the kernel's sizes, or one number", true}});
 
 template <>
 inline constexpr auto fields_of<max_pool2d_options> =
-    std::tuple{field{"kernel", &max_pool2d_options::kernel, "the window's h,w", true},
-               field{"stride", &max_pool2d_options::stride, "h,w; the window's when absent"},
-               field{"padding", &max_pool2d_options::padding, "top,bottom,left,right, or h,w, or one number"},
-               field{"dilation", &max_pool2d_options::dilation, "h,w"},
+    std::tuple{field{"kernel", &max_pool2d_options::kernel, "the window's sizes, or one number", true},
+               field{"stride", &max_pool2d_options::stride, "for each axis, or one number; the window's when absent"},
+               field{"padding", &max_pool2d_options::padding,
+                     "before and behind each axis (top,bottom,left,right), or for each axis, or one number"},
+               field{"dilation", &max_pool2d_options::dilation, "for each axis, or one number"},
                field{"ceil_mode", &max_pool2d_options::ceil_mode, "a last window may reach over the padded image"}};
 template <>
 inline constexpr auto fields_of<avg_pool2d_options> =
-    std::tuple{field{"kernel", &avg_pool2d_options::kernel, "the window's h,w", true},
-               field{"stride", &avg_pool2d_options::stride, "h,w; the window's when absent"},
-               field{"padding", &avg_pool2d_options::padding, "top,bottom,left,right, or h,w, or one number"},
+    std::tuple{field{"kernel", &avg_pool2d_options::kernel, "the window's sizes, or one number", true},
+               field{"stride", &avg_pool2d_options::stride, "for each axis, or one number; the window's when absent"},
+               field{"padding", &avg_pool2d_options::padding,
+                     "before and behind each axis (top,bottom,left,right), or for each axis, or one number"},
                field{"count_include_pad", &avg_pool2d_options::count_include_pad,
                      "divide by the window's taps on the padded image, not by the number of present taps"},
                field{"ceil_mode", &avg_pool2d_options::ceil_mode, "a last window may reach over the padded image"},
                field{"divisor_override", &avg_pool2d_options::divisor_override,
                      "divide by this number, not 0 and of magnitude below 2^31; 0: by the count"}};
 template <>
-inline constexpr auto fields_of<avg_pool2d_backward_attrs> =
-    std::tuple_cat(fields_of<avg_pool2d_options>,
-                   std::tuple{field{"size", &avg_pool2d_backward_attrs::size, "the image's h,w", true}});
+inline constexpr auto fields_of<avg_pool2d_backward_attrs> = std::tuple_cat(
+    fields_of<avg_pool2d_options>,
+    std::tuple{field{"size", &avg_pool2d_backward_attrs::size, "the image's sizes, or one number", true}});
 
 template <>
 inline constexpr auto fields_of<adaptive_pool2d_options> =
-    std::tuple{field{"size", &adaptive_pool2d_options::size, "the result's h,w", true}};
+    std::tuple{field{"size", &adaptive_pool2d_options::size, "the result's sizes, or one number", true}};
 template <>
 inline constexpr auto fields_of<adaptive_avg_pool2d_backward_attrs> =
-    std::tuple{field{"size", &adaptive_avg_pool2d_backward_attrs::size, "the image's h,w", true}};
+    std::tuple{field{"size", &adaptive_avg_pool2d_backward_attrs::size, "the image's sizes, or one number", true}};
 
 template <>
 inline constexpr auto fields_of<upsample_nearest2d_attrs> =

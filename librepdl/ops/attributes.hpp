@@ -29,19 +29,20 @@ struct softmax_attrs : softmax_options {
   std::optional<repdl::dtype> dtype;
 };
 
+// Of conv3d and of pooling in three dimensions, too.
 struct conv2d_grad_input_attrs : conv2d_options {
-  std::optional<pair> size;
+  std::optional<per_axis> size;
 };
 struct conv2d_grad_weight_attrs : conv2d_options {
-  std::optional<pair> kernel;
+  std::optional<per_axis> kernel;
 };
 
 struct avg_pool2d_backward_attrs : avg_pool2d_options {
-  std::optional<pair> size;
+  std::optional<per_axis> size;
 };
 
 struct adaptive_avg_pool2d_backward_attrs {
-  std::optional<pair> size;
+  std::optional<per_axis> size;
 };
 
 struct upsample_nearest2d_attrs : upsample_nearest2d_options {

@@ -166,30 +166,55 @@ struct permutation : of_nothing<op_id::permutation, permutation_attrs, I64> {
   static constexpr std::string_view formula = "0 .. n-1 sorted by Philox words";
 };
 
-struct conv2d : operation<op_id::conv2d> {
-  static constexpr std::string_view formula = "sum over c, r, s of x_n,c,ih,iw * w_o,c,r,s, + bias_o";
+// Convolutions over two axes and over three.
+template <op_id Id>
+struct convolution : operation<Id> {
   using attrs = conv2d_options;
   static constexpr operand in[] = {
       {"x", FLOATS}, {"w", FLOATS, false, extent::own}, {"bias", FLOATS, true, extent::own}};
   static constexpr operand out[] = {{"out", FLOATS}};
 };
-struct conv2d_grad_input : operation<op_id::conv2d_grad_input> {
-  static constexpr std::string_view formula = "sum over o, r, s of g_n,o,oh,ow * w_o,c,r,s";
+template <op_id Id>
+struct convolution_to_input : operation<Id> {
   using attrs = conv2d_grad_input_attrs;
   static constexpr operand in[] = {{"g", FLOATS}, {"w", FLOATS}};
   static constexpr operand out[] = {{"grad_x", FLOATS}};
 };
-struct conv2d_grad_weight : operation<op_id::conv2d_grad_weight> {
-  static constexpr std::string_view formula = "sum over n, oh, ow of g_n,o,oh,ow * x_n,c,ih,iw";
+template <op_id Id>
+struct convolution_to_weight : operation<Id> {
   using attrs = conv2d_grad_weight_attrs;
   static constexpr operand in[] = {{"g", FLOATS}, {"x", FLOATS}};
   static constexpr operand out[] = {{"grad_w", FLOATS}};
 };
-struct conv2d_grad_bias : operation<op_id::conv2d_grad_bias> {
-  static constexpr std::string_view formula = "sum over n, oh, ow of g_n,o,oh,ow";
+template <op_id Id>
+struct convolution_to_bias : operation<Id> {
   using attrs = no_attrs;
   static constexpr operand in[] = {{"g", FLOATS}};
   static constexpr operand out[] = {{"grad_bias", FLOATS}};
+};
+struct conv2d : convolution<op_id::conv2d> {
+  static constexpr std::string_view formula = "sum over c, r, s of x_n,c,ih,iw * w_o,c,r,s, + bias_o";
+};
+struct conv2d_grad_input : convolution_to_input<op_id::conv2d_grad_input> {
+  static constexpr std::string_view formula = "sum over o, r, s of g_n,o,oh,ow * w_o,c,r,s";
+};
+struct conv2d_grad_weight : convolution_to_weight<op_id::conv2d_grad_weight> {
+  static constexpr std::string_view formula = "sum over n, oh, ow of g_n,o,oh,ow * x_n,c,ih,iw";
+};
+struct conv2d_grad_bias : convolution_to_bias<op_id::conv2d_grad_bias> {
+  static constexpr std::string_view formula = "sum over n, oh, ow of g_n,o,oh,ow";
+};
+struct conv3d : convolution<op_id::conv3d> {
+  static constexpr std::string_view formula = "sum over c, q, r, s of x_n,c,id,ih,iw * w_o,c,q,r,s, + bias_o";
+};
+struct conv3d_grad_input : convolution_to_input<op_id::conv3d_grad_input> {
+  static constexpr std::string_view formula = "sum over o, q, r, s of g_n,o,od,oh,ow * w_o,c,q,r,s";
+};
+struct conv3d_grad_weight : convolution_to_weight<op_id::conv3d_grad_weight> {
+  static constexpr std::string_view formula = "sum over n, od, oh, ow of g_n,o,od,oh,ow * x_n,c,id,ih,iw";
+};
+struct conv3d_grad_bias : convolution_to_bias<op_id::conv3d_grad_bias> {
+  static constexpr std::string_view formula = "sum over n, od, oh, ow of g_n,o,od,oh,ow";
 };
 
 // Pooling: operands and results of one format.
@@ -205,19 +230,32 @@ struct pooling_gradient : operation<Id> {
   static constexpr operand in[] = {{"g", FLOATS}};
   static constexpr operand out[] = {{"grad_x", FLOATS}};
 };
-struct max_pool2d : pooling_of_x<op_id::max_pool2d, max_pool2d_options> {
-  static constexpr std::string_view formula = "the greatest x in the window; NaN wins, -0 < +0";
-};
-struct max_pool2d_backward : pooling_gradient<op_id::max_pool2d_backward, max_pool2d_options> {
+// Of maxima, and of adaptive ones.
+template <op_id Id, class Attrs>
+struct pooling_gradient_at_x : pooling_gradient<Id, Attrs> {
   static constexpr operand in[] = {{"g", FLOATS}, {"x", FLOATS}};
   static constexpr std::string_view formula = "sum of g over the windows whose (first) greatest x is here";
 };
-struct avg_pool2d : pooling_of_x<op_id::avg_pool2d, avg_pool2d_options> {
+template <op_id Id>
+struct greatest_of_window : pooling_of_x<Id, max_pool2d_options> {
+  static constexpr std::string_view formula = "the greatest x in the window; NaN wins, -0 < +0";
+};
+template <op_id Id>
+struct mean_of_window : pooling_of_x<Id, avg_pool2d_options> {
   static constexpr std::string_view formula = "(sum of x in the window) / count";
 };
-struct avg_pool2d_backward : pooling_gradient<op_id::avg_pool2d_backward, avg_pool2d_backward_attrs> {
+template <op_id Id>
+struct mean_of_window_gradient : pooling_gradient<Id, avg_pool2d_backward_attrs> {
   static constexpr std::string_view formula = "sum over the windows that hold the pixel of g / count";
 };
+struct max_pool2d : greatest_of_window<op_id::max_pool2d> {};
+struct max_pool2d_backward : pooling_gradient_at_x<op_id::max_pool2d_backward, max_pool2d_options> {};
+struct avg_pool2d : mean_of_window<op_id::avg_pool2d> {};
+struct avg_pool2d_backward : mean_of_window_gradient<op_id::avg_pool2d_backward> {};
+struct max_pool3d : greatest_of_window<op_id::max_pool3d> {};
+struct max_pool3d_backward : pooling_gradient_at_x<op_id::max_pool3d_backward, max_pool2d_options> {};
+struct avg_pool3d : mean_of_window<op_id::avg_pool3d> {};
+struct avg_pool3d_backward : mean_of_window_gradient<op_id::avg_pool3d_backward> {};
 
 struct softmax : of_x<op_id::softmax, softmax_attrs, FLOATS> {
   static constexpr std::string_view formula = "e^x_i / sum of e^x_j along the axis";
@@ -679,27 +717,41 @@ struct pooling_with_indices : pooling_of_x<Id, Attrs> {
 struct max_pool2d_with_indices : pooling_with_indices<op_id::max_pool2d_with_indices, max_pool2d_options> {
   static constexpr std::string_view formula = "max_pool2d; where in the plane (row-major) the first greatest x is";
 };
-struct adaptive_max_pool2d : pooling_of_x<op_id::adaptive_max_pool2d, adaptive_pool2d_options> {
+struct max_pool3d_with_indices : pooling_with_indices<op_id::max_pool3d_with_indices, max_pool2d_options> {
+  static constexpr std::string_view formula = "max_pool3d; where in the volume (row-major) the first greatest x is";
+};
+template <op_id Id>
+struct greatest_of_adaptive_window : pooling_of_x<Id, adaptive_pool2d_options> {
   static constexpr std::string_view formula =
       "the greatest of x from floor(i h / oh) to ceil((i + 1) h / oh) - 1, likewise w";
 };
+template <op_id Id>
+struct mean_of_adaptive_window : pooling_of_x<Id, adaptive_pool2d_options> {
+  static constexpr std::string_view formula =
+      "the mean of x from floor(i h / oh) to ceil((i + 1) h / oh) - 1, likewise w";
+};
+template <op_id Id>
+struct mean_of_adaptive_window_gradient : pooling_gradient<Id, adaptive_avg_pool2d_backward_attrs> {
+  static constexpr std::string_view formula = "sum over the windows that hold the pixel of g / their size";
+};
+struct adaptive_max_pool2d : greatest_of_adaptive_window<op_id::adaptive_max_pool2d> {};
 struct adaptive_max_pool2d_with_indices
     : pooling_with_indices<op_id::adaptive_max_pool2d_with_indices, adaptive_pool2d_options> {
   static constexpr std::string_view formula =
       "adaptive_max_pool2d; where in the plane (row-major) the first greatest x is";
 };
-struct adaptive_max_pool2d_backward : pooling_gradient<op_id::adaptive_max_pool2d_backward, no_attrs> {
-  static constexpr operand in[] = {{"g", FLOATS}, {"x", FLOATS}};
-  static constexpr std::string_view formula = "sum of g over the windows whose (first) greatest x is here";
-};
-struct adaptive_avg_pool2d : pooling_of_x<op_id::adaptive_avg_pool2d, adaptive_pool2d_options> {
+struct adaptive_max_pool2d_backward : pooling_gradient_at_x<op_id::adaptive_max_pool2d_backward, no_attrs> {};
+struct adaptive_avg_pool2d : mean_of_adaptive_window<op_id::adaptive_avg_pool2d> {};
+struct adaptive_avg_pool2d_backward : mean_of_adaptive_window_gradient<op_id::adaptive_avg_pool2d_backward> {};
+struct adaptive_max_pool3d : greatest_of_adaptive_window<op_id::adaptive_max_pool3d> {};
+struct adaptive_max_pool3d_with_indices
+    : pooling_with_indices<op_id::adaptive_max_pool3d_with_indices, adaptive_pool2d_options> {
   static constexpr std::string_view formula =
-      "the mean of x from floor(i h / oh) to ceil((i + 1) h / oh) - 1, likewise w";
+      "adaptive_max_pool3d; where in the volume (row-major) the first greatest x is";
 };
-struct adaptive_avg_pool2d_backward
-    : pooling_gradient<op_id::adaptive_avg_pool2d_backward, adaptive_avg_pool2d_backward_attrs> {
-  static constexpr std::string_view formula = "sum over the windows that hold the pixel of g / their size";
-};
+struct adaptive_max_pool3d_backward : pooling_gradient_at_x<op_id::adaptive_max_pool3d_backward, no_attrs> {};
+struct adaptive_avg_pool3d : mean_of_adaptive_window<op_id::adaptive_avg_pool3d> {};
+struct adaptive_avg_pool3d_backward : mean_of_adaptive_window_gradient<op_id::adaptive_avg_pool3d_backward> {};
 
 struct upsample_nearest2d : operation<op_id::upsample_nearest2d> {
   static constexpr std::string_view formula =

@@ -104,26 +104,28 @@ random_plan make_random(ops::op_id op, const generator&, const tensor_view& out,
 /// Words below it are true with probability p: ceil(p 2^32).
 std::uint64_t threshold_of(double p) noexcept;
 
-tensor_spec infer_conv(inputs in, const conv2d_options&);
-tensor_spec infer_conv(inputs in, const ops::conv2d_grad_input_attrs&);
-tensor_spec infer_conv(inputs in, const ops::conv2d_grad_weight_attrs&);
-conv_plan make_conv(ops::op_id op, inputs in, const tensor_view& out, const conv2d_options&);
+// op: the operation's name, which says how many spatial axes there are.
+tensor_spec infer_conv(std::string_view op, inputs in, const conv2d_options&);
+tensor_spec infer_conv(std::string_view op, inputs in, const ops::conv2d_grad_input_attrs&);
+tensor_spec infer_conv(std::string_view op, inputs in, const ops::conv2d_grad_weight_attrs&);
+conv_plan make_conv(std::string_view op, ops::op_id, inputs in, const tensor_view& out, const conv2d_options&);
 /// Of operands of 16 bits, in f32; the result's format stays.
 widened<conv_plan> make_widened(const conv_plan&, std::byte* memory);
-tensor_spec infer_conv_grad_bias(inputs in);
+tensor_spec infer_conv_grad_bias(std::string_view op, inputs in);
 reduce_plan make_conv_grad_bias(inputs in, const tensor_view& out);
 
 specs infer_max_pool(std::string_view op, std::span<const ops::operand> out, inputs in, const max_pool2d_options&);
-tensor_spec infer_max_pool_backward(inputs in, const max_pool2d_options&);
-pool_plan make_max_pool(ops::op_id op, inputs in, outputs out, const max_pool2d_options&);
-tensor_spec infer_avg_pool(inputs in, const avg_pool2d_options&);
-pool_plan make_avg_pool(inputs in, const tensor_view& out, const avg_pool2d_options&);
-tensor_spec infer_avg_pool_backward(inputs in, const ops::avg_pool2d_backward_attrs&);
-pool_plan make_avg_pool_backward(inputs in, const tensor_view& out, const ops::avg_pool2d_backward_attrs&);
+tensor_spec infer_max_pool_backward(std::string_view op, inputs in, const max_pool2d_options&);
+pool_plan make_max_pool(std::string_view op, inputs in, outputs out, const max_pool2d_options&);
+tensor_spec infer_avg_pool(std::string_view op, inputs in, const avg_pool2d_options&);
+pool_plan make_avg_pool(std::string_view op, inputs in, const tensor_view& out, const avg_pool2d_options&);
+tensor_spec infer_avg_pool_backward(std::string_view op, inputs in, const ops::avg_pool2d_backward_attrs&);
+pool_plan make_avg_pool_backward(std::string_view op, inputs in, const tensor_view& out,
+                                 const ops::avg_pool2d_backward_attrs&);
 specs infer_adaptive_pool(std::string_view op, std::span<const ops::operand> out, inputs in, const per_axis& size);
-tensor_spec infer_adaptive_max_pool_backward(inputs in);
-tensor_spec infer_adaptive_avg_pool_backward(inputs in, pair image);
-pool_plan make_adaptive_pool(ops::op_id op, inputs in, outputs out);
+tensor_spec infer_adaptive_max_pool_backward(std::string_view op, inputs in);
+tensor_spec infer_adaptive_avg_pool_backward(std::string_view op, inputs in, const per_axis& image);
+pool_plan make_adaptive_pool(std::string_view op, inputs in, outputs out);
 
 tensor_spec infer_softmax(std::string_view op, inputs in, const softmax_options&);
 row_plan make_softmax(ops::op_id op, inputs in, const tensor_view& out, const softmax_options&);
@@ -486,49 +488,51 @@ struct planner<Op> {
 template <class Op>
 requires std::is_base_of_v<conv2d_options, typename Op::attrs>
 struct planner<Op> {
-  static tensor_spec infer(inputs in, const typename Op::attrs& a) { return infer_conv(in, a); }
+  static tensor_spec infer(inputs in, const typename Op::attrs& a) { return infer_conv(Op::name, in, a); }
   static conv_plan make(inputs in, const tensor_view& out, const typename Op::attrs& a) {
-    return make_conv(Op::id, in, out, a);
+    return make_conv(Op::name, Op::id, in, out, a);
   }
 };
 
-template <>
-struct planner<ops::conv2d_grad_bias> {
-  static tensor_spec infer(inputs in, const ops::no_attrs&) { return infer_conv_grad_bias(in); }
+template <class Op>
+requires(Op::row.kind == ops::family::convolution &&
+         std::is_same_v<typename Op::attrs, ops::no_attrs>) struct planner<Op> {
+  static tensor_spec infer(inputs in, const ops::no_attrs&) { return infer_conv_grad_bias(Op::name, in); }
   static reduce_plan make(inputs in, const tensor_view& out, const ops::no_attrs&) {
     return make_conv_grad_bias(in, out);
   }
 };
 
 template <class Op>
-requires(std::is_same_v<typename Op::attrs, max_pool2d_options>&& Op::id !=
-         ops::op_id::max_pool2d_backward) struct planner<Op> {
+requires(std::is_same_v<typename Op::attrs, max_pool2d_options>&& std::size(Op::in) == 1) struct planner<Op> {
   static specs infer(inputs in, const max_pool2d_options& a) { return infer_max_pool(Op::name, Op::out, in, a); }
   static pool_plan make(inputs in, outputs out, const max_pool2d_options& a) {
-    return make_max_pool(Op::id, in, out, a);
+    return make_max_pool(Op::name, in, out, a);
   }
 };
-template <>
-struct planner<ops::max_pool2d_backward> {
-  static tensor_spec infer(inputs in, const max_pool2d_options& a) { return infer_max_pool_backward(in, a); }
+template <class Op>
+requires(std::is_same_v<typename Op::attrs, max_pool2d_options>&& std::size(Op::in) == 2) struct planner<Op> {
+  static tensor_spec infer(inputs in, const max_pool2d_options& a) { return infer_max_pool_backward(Op::name, in, a); }
   static pool_plan make(inputs in, const tensor_view& out, const max_pool2d_options& a) {
-    return make_max_pool(ops::op_id::max_pool2d_backward, in, {&out, 1}, a);
+    return make_max_pool(Op::name, in, {&out, 1}, a);
   }
 };
-template <>
-struct planner<ops::avg_pool2d> {
-  static tensor_spec infer(inputs in, const avg_pool2d_options& a) { return infer_avg_pool(in, a); }
+template <class Op>
+requires std::is_same_v<typename Op::attrs, avg_pool2d_options>
+struct planner<Op> {
+  static tensor_spec infer(inputs in, const avg_pool2d_options& a) { return infer_avg_pool(Op::name, in, a); }
   static pool_plan make(inputs in, const tensor_view& out, const avg_pool2d_options& a) {
-    return make_avg_pool(in, out, a);
+    return make_avg_pool(Op::name, in, out, a);
   }
 };
-template <>
-struct planner<ops::avg_pool2d_backward> {
+template <class Op>
+requires std::is_same_v<typename Op::attrs, ops::avg_pool2d_backward_attrs>
+struct planner<Op> {
   static tensor_spec infer(inputs in, const ops::avg_pool2d_backward_attrs& a) {
-    return infer_avg_pool_backward(in, a);
+    return infer_avg_pool_backward(Op::name, in, a);
   }
   static pool_plan make(inputs in, const tensor_view& out, const ops::avg_pool2d_backward_attrs& a) {
-    return make_avg_pool_backward(in, out, a);
+    return make_avg_pool_backward(Op::name, in, out, a);
   }
 };
 
@@ -539,23 +543,24 @@ struct planner<Op> {
     return infer_adaptive_pool(Op::name, Op::out, in, a.size);
   }
   static pool_plan make(inputs in, outputs out, const adaptive_pool2d_options&) {
-    return make_adaptive_pool(Op::id, in, out);
+    return make_adaptive_pool(Op::name, in, out);
   }
 };
-template <>
-struct planner<ops::adaptive_max_pool2d_backward> {
-  static tensor_spec infer(inputs in, const ops::no_attrs&) { return infer_adaptive_max_pool_backward(in); }
+template <class Op>
+requires(Op::row.kind == ops::family::pooling && std::is_same_v<typename Op::attrs, ops::no_attrs>) struct planner<Op> {
+  static tensor_spec infer(inputs in, const ops::no_attrs&) { return infer_adaptive_max_pool_backward(Op::name, in); }
   static pool_plan make(inputs in, const tensor_view& out, const ops::no_attrs&) {
-    return make_adaptive_pool(ops::op_id::adaptive_max_pool2d_backward, in, {&out, 1});
+    return make_adaptive_pool(Op::name, in, {&out, 1});
   }
 };
-template <>
-struct planner<ops::adaptive_avg_pool2d_backward> {
+template <class Op>
+requires std::is_same_v<typename Op::attrs, ops::adaptive_avg_pool2d_backward_attrs>
+struct planner<Op> {
   static tensor_spec infer(inputs in, const ops::adaptive_avg_pool2d_backward_attrs& a) {
-    return infer_adaptive_avg_pool_backward(in, *a.size);
+    return infer_adaptive_avg_pool_backward(Op::name, in, *a.size);
   }
   static pool_plan make(inputs in, const tensor_view& out, const ops::adaptive_avg_pool2d_backward_attrs&) {
-    return make_adaptive_pool(ops::op_id::adaptive_avg_pool2d_backward, in, {&out, 1});
+    return make_adaptive_pool(Op::name, in, {&out, 1});
   }
 };
 

@@ -183,60 +183,73 @@ struct product_plan {
 /// The exact product as one dot product per output, where nothing is absent; scaled ones of f64 only.
 reduce_plan dots_of(const product_plan&);
 
-/// conv2d and its gradients. Three tensors play the same roles in all of them; `out` is the one that is computed (its
+/// Windows along one spatial axis: window o covers the image's positions o * stride + r * dilation - before, r < kernel, of which those
+/// outside [0, image) are absent. An axis that an operation does not have is one window of one element.
+struct window_axis {
+  std::int64_t image = 1, windows = 1, kernel = 1, stride = 1, dilation = 1, before = 0;
+
+  friend bool operator==(const window_axis&, const window_axis&) = default;
+};
+/// Depth, height and width; images of two axes lack the first.
+using window_axes = std::array<window_axis, 3>;
+/// Of samples, channels, depth, height, width.
+using image_strides = std::array<std::int64_t, 5>;
+
+/// conv2d, conv3d and their gradients. Three tensors play the same roles in all of them; `out` is the one that is computed (its
 /// entry has null data and the strides to write with):
-///     image   n, groups * c, h, w           x;   grad_x is the output of conv2d_grad_input
-///     kernel  groups * o, c, kh, kw         w;   grad_w is the output of conv2d_grad_weight
-///     result  n, groups * o, oh, ow         out of conv2d;   g of the gradients
-/// Result pixel (y, x) and tap (r, s) meet image pixel (y * stride.h + r * dilation.h - top, likewise w); a tap outside
-/// the image is absent. Channel i of group t is t * c + i, output channel j is t * o + j. Any size may be 0 but those
+///     image   n, groups * c, and the axes' image    x;   grad_x is the output of the gradient to the input
+///     kernel  groups * o, c, their kernel           w;   grad_w is the output of the gradient to the weight
+///     result  n, groups * o, their windows          out of the forward operation;   g of the gradients
+/// A tap outside the image is absent. Channel i of group t is t * c + i, output channel j is t * o + j. Any size may be 0 but those
 /// of the output.
 struct conv_plan {
-  struct tensor4 {
+  struct tensor {
     const void* data;
-    std::array<std::int64_t, 4> stride;
+    image_strides stride;
   };
-  ops::op_id op;  // conv2d, conv2d_grad_input, conv2d_grad_weight
-  dtype type;     // of the operands and the bias
+  enum class role { image, kernel, result };
+  ops::op_id op;
+  role computed;
+  dtype type;  // of the operands and the bias
   dtype out_type;
   accumulate_kind accumulate;
   std::int64_t n, groups, c, o;  // c, o: per group
-  std::int64_t h, w, kh, kw, oh, ow;
-  pair stride, dilation;
-  std::int64_t top, left;  // padding before
-  tensor4 image, kernel, result;
-  const void* bias;  // conv2d: null or one per output channel
+  window_axes axis;
+  tensor image, kernel, result;
+  const void* bias;  // of a result: null or one per output channel
   std::int64_t bias_stride;
   void* out;
 };
 
-/// Pooling over (n, c, h, w). Window (y, x) covers image pixels (y * stride.h + r * dilation.h - top, likewise w) for
-/// r < kh, s < kw, those outside the image being absent; adaptive: pixels from floor(y h / oh) up to and without
-/// ceil((y + 1) h / oh), likewise w. Adaptive operations have the plans of the others, and adaptive ones only where the windows are
-/// of several sizes.
-///   max_pool2d           image x -> pooled out, and where in the plane each is; every window has a present tap
+/// Pooling over samples, channels and the axes. adaptive: window o of an axis covers the positions from floor(o image / windows) up
+/// to and without ceil((o + 1) image / windows). Adaptive operations have the plans of the others, and adaptive ones only where the
+/// windows are of several sizes.
+///   max_pool2d           image x -> pooled out, and where in the volume each is; every window has a present tap
 ///   max_pool2d_backward  pooled g, image x -> image out
 ///   avg_pool2d           image x -> pooled out
 ///   avg_pool2d_backward  pooled g -> image out
 struct pool_plan {
-  ops::op_id op;
-  dtype type;  // of the operands and the output: f16, bf16, f32
-  std::int64_t n, c, h, w, oh, ow, kh, kw;
-  pair stride, dilation;
-  std::int64_t top, left;
-  bool adaptive;           // then kh, kw, stride, dilation are 1, top and left 0
+  ops::op_id op;  // one of these, in three dimensions too
+  dtype type;     // of the operands and the output
+  std::int64_t n, c;
+  window_axes axis;                    // adaptive: kernel, stride and dilation are 1, before 0
+  std::array<std::int64_t, 3> padded;  // the padded image, as far as windows reach
+  bool adaptive;
   bool count_include_pad;  // avg: the divisor is the number of taps on the padded image; else of present taps
-  pair padded;             // the padded image, as far as windows reach
   std::int64_t divisor;    // avg: of all windows, or 0: each has its own
   bool negated;            // avg: the sums, since the divisor is negative
   std::int64_t common;     // avg_pool2d_backward: the least common multiple of all windows' divisors if < 2^29, else 0
   const void* x;
   const void* g;
   void* out;
-  std::int64_t* indices;                      // max_pool2d: row-major in the plane, or null
-  std::array<std::int64_t, 4> image_stride;   // of x
-  std::array<std::int64_t, 4> pooled_stride;  // of g
-  std::array<std::int64_t, 4> out_stride, indices_stride;
+  std::int64_t* indices;        // max_pool2d: row-major in the volume, or null
+  image_strides image_stride;   // of x
+  image_strides pooled_stride;  // of g
+  image_strides out_stride, indices_stride;
+
+  bool backward() const noexcept {
+    return op == ops::op_id::max_pool2d_backward || op == ops::op_id::avg_pool2d_backward;
+  }
 };
 
 /// Rows: along the reduced axes of a tensor something is found that every element is computed with. There is one row of `length`

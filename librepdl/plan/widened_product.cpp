@@ -78,10 +78,10 @@ widened<product_plan> make_widened(const product_plan& p, std::byte* memory) {
 widened<conv_plan> make_widened(const conv_plan& p, std::byte* memory) {
   widened<conv_plan> made{{}, p, 0};
   copier to(made, dtype::f32, memory);
-  const auto copy = [&](conv_plan::tensor4& t, const std::array<std::int64_t, 4>& size) {
+  const auto copy = [&](conv_plan::tensor& t, const image_strides& size) {
     if (t.data == nullptr) return;  // the result, or no elements
-    std::array<std::size_t, 4> order{0, 1, 2, 3};
-    const std::array<std::int64_t, 4> from = t.stride;
+    std::array<std::size_t, 5> order{0, 1, 2, 3, 4};
+    const image_strides from = t.stride;
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return std::abs(from[a]) < std::abs(from[b]); });
     for (const std::size_t axis : order) to.add(size[axis], from[axis], t.stride[axis], false);
@@ -89,9 +89,10 @@ widened<conv_plan> make_widened(const conv_plan& p, std::byte* memory) {
     to.copy(t.data, type);
   };
   conv_plan& c = made.plan;
-  copy(c.image, {p.n, p.groups * p.c, p.h, p.w});
-  copy(c.kernel, {p.groups * p.o, p.c, p.kh, p.kw});
-  copy(c.result, {p.n, p.groups * p.o, p.oh, p.ow});
+  const auto& [z, y, x] = p.axis;
+  copy(c.image, {p.n, p.groups * p.c, z.image, y.image, x.image});
+  copy(c.kernel, {p.groups * p.o, p.c, z.kernel, y.kernel, x.kernel});
+  copy(c.result, {p.n, p.groups * p.o, z.windows, y.windows, x.windows});
   if (c.bias != nullptr) {
     to.add(p.groups * p.o, p.bias_stride, c.bias_stride, false);
     dtype type = p.type;

@@ -108,7 +108,9 @@ test_call call_at(op_id op, const sizes& x, layout how, const attribute_texts& a
         std::find_if(attrs.begin(), attrs.end(), [&](const attribute_text& g) { return g.name == a.name; });
     if (const auto* size = std::get_if<std::vector<std::int64_t>>(&a.value);
         size != nullptr && (a.name == "size" || a.name == "kernel")) {
-      t.attrs.push_back({a.name, std::to_string((*size)[0]) + "," + std::to_string((*size)[1])});
+      std::string text;
+      for (const std::int64_t x : *size) text += (text.empty() ? "" : ",") + std::to_string(x);
+      t.attrs.push_back({a.name, text});
     } else {
       t.attrs.push_back(*given);
     }
@@ -416,12 +418,19 @@ std::vector<group> conv2d_calls(dtype type) {
   }
   return all;
 }
-// Their own, then the kernels that all convolutions share.
-std::vector<group> conv_gradient_calls(op_id op, dtype type) {
-  const sizes w{4, 3, 3, 2};
-  test_call c =
-      call_at(op, {2, 6, 7, 8}, layout::spread, {{"groups", "2"}, {"stride", "2,1"}, {"padding", "1"}}, 0, {&w, 1});
+bool is_3d(op_id op) { return info_of(op).name.find("3d") != std::string::npos; }
+
+// Their own, then the kernels that all convolutions share. In depth the first and the last windows have fewer taps than the others.
+std::vector<group> own_conv_calls(op_id op, dtype type) {
+  const bool deep = is_3d(op);
+  const sizes w = deep ? sizes{4, 3, 3, 3, 2} : sizes{4, 3, 3, 2};
+  test_call c = call_at(op, deep ? sizes{2, 6, 4, 5, 6} : sizes{2, 6, 7, 8}, layout::spread,
+                        {{"groups", "2"}, {"stride", deep ? "1,2,1" : "2,1"}, {"padding", "1"}}, 0, {&w, 1});
   std::vector<group> all{from_every_tier(c)};
+  if (deep && type == dtype::f32) {
+    c.attrs.push_back({"accumulate", "fma_chain"});
+    all.push_back({c});
+  }
   for (group& g : conv2d_calls(type)) all.push_back(std::move(g));
   return all;
 }
@@ -431,7 +440,9 @@ std::vector<group> adaptive_pool_calls(const subject& what) {
   std::vector<group> all;
   for (const auto& [image, pooled] :
        {std::pair{sizes{2, 3, 9, 11}, "4,7"}, {{2, 3, 8, 6}, "4,3"}, {{2, 3, 9, 12}, "3,4"}}) {
-    const test_call c = call_at(what.op, image, layout::spread, {{"size", pooled}});
+    const bool deep = is_3d(what.op);
+    const test_call c = call_at(what.op, deep ? sizes{image[0], image[1], 3, image[2], image[3]} : image,
+                                layout::spread, {{"size", deep ? "2," + std::string(pooled) : std::string(pooled)}});
     group g = from_every_tier(c);
     g.push_back(wide(c));
     all.push_back(std::move(g));
@@ -441,10 +452,14 @@ std::vector<group> adaptive_pool_calls(const subject& what) {
 
 std::vector<group> pool_calls(const subject& what) {
   const bool max = has(samples::forward_of(info_of(what.op)).attrs, "dilation");
+  const bool deep = is_3d(what.op);
   const auto call = [&](attribute_texts window, attribute_texts more = {}) {
+    if (deep) {
+      for (auto& [name, each] : window) each = "2," + std::string(each);
+    }
     window.push_back({"padding", "1"});
     window.insert(window.end(), more.begin(), more.end());
-    return call_at(what.op, {2, 3, 9, 11}, layout::spread, window);
+    return call_at(what.op, deep ? sizes{2, 3, 4, 9, 11} : sizes{2, 3, 9, 11}, layout::spread, window);
   };
   const auto square = [](std::string_view kernel, std::string_view stride) {
     return attribute_texts{{"kernel", kernel}, {"stride", stride}};
@@ -1022,7 +1037,6 @@ std::vector<group> nll_calls(const subject& what) {
 
 std::vector<group> structured_calls(const subject& what) {
   const op_info& op = info_of(what.op);
-  const bool gradient = samples::record_of(what.op).is_gradient;
   switch (samples::record_of(what.op).family) {
     case ops::family::convert:
       return map_calls(what, nullptr);
@@ -1034,8 +1048,10 @@ std::vector<group> structured_calls(const subject& what) {
     case ops::family::matmul:
       return matmul_calls(what.in);
     case ops::family::convolution:
-      if (op.attrs.empty()) return of_format({{{what.op, {{{2, 3, 5, 7}}}}}}, what);  // a sum
-      return of_format(gradient ? conv_gradient_calls(what.op, what.in) : conv2d_calls(what.in), what);
+      if (op.attrs.empty()) {  // a sum
+        return of_format({{{what.op, {{is_3d(what.op) ? sizes{2, 3, 2, 5, 7} : sizes{2, 3, 5, 7}}}}}}, what);
+      }
+      return of_format(what.op == op_id::conv2d ? conv2d_calls(what.in) : own_conv_calls(what.op, what.in), what);
     case ops::family::pooling:
       return of_format(has(samples::forward_of(op).attrs, "kernel") ? pool_calls(what) : adaptive_pool_calls(what),
                        what);

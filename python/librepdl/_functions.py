@@ -9,28 +9,31 @@ from librepdl._typing import DType, Ints
 
 __all__ = [
     "abs", "abs_backward", "absolute", "acos", "acos_backward", "acosh", "acosh_backward", "adamw",
-    "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "adaptive_max_pool2d", "adaptive_max_pool2d_backward",
-    "adaptive_max_pool2d_with_indices", "add", "addcdiv", "addcdiv_backward_z", "addcmul", "amax", "amin", "arange",
-    "arctan2", "argmax", "argmin", "asin", "asin_backward", "asinh", "asinh_backward", "astype", "atan", "atan2",
-    "atan2_backward_x", "atan2_backward_y", "atan_backward", "atanh", "atanh_backward", "attention",
-    "attention_backward", "avg_pool2d", "avg_pool2d_backward", "batch_norm", "batch_norm_backward",
+    "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "adaptive_avg_pool3d", "adaptive_avg_pool3d_backward",
+    "adaptive_max_pool2d", "adaptive_max_pool2d_backward", "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d", "adaptive_max_pool3d_backward", "adaptive_max_pool3d_with_indices", "add", "addcdiv",
+    "addcdiv_backward_z", "addcmul", "amax", "amin", "arange", "arctan2", "argmax", "argmin", "asin",
+    "asin_backward", "asinh", "asinh_backward", "astype", "atan", "atan2", "atan2_backward_x", "atan2_backward_y",
+    "atan_backward", "atanh", "atanh_backward", "attention", "attention_backward", "avg_pool2d",
+    "avg_pool2d_backward", "avg_pool3d", "avg_pool3d_backward", "batch_norm", "batch_norm_backward",
     "batch_norm_inference", "batch_norm_inference_backward", "batch_norm_inference_weight_backward",
     "batch_norm_running", "batch_norm_weight_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
     "binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits_backward", "cbrt", "ceil", "celu",
     "celu_backward", "clamp", "clamp_backward", "clip", "clip_backward", "clip_backward_hi", "clip_backward_lo",
-    "clip_grad_norm", "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "convert",
-    "copysign", "copysign_backward", "cos", "cos_backward", "cosh", "cosh_backward", "cospi", "cross_entropy",
-    "cross_entropy_backward", "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "cumprod",
-    "cumsum", "difference_of_products", "digamma", "div", "div_backward_y", "div_floor", "div_trunc", "divide",
-    "dot", "elu", "elu_backward", "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward",
-    "erfcinv", "erfinv", "erfinv_backward", "exp", "exp10", "exp10m1", "exp2", "exp2_backward", "exp2m1", "expit",
-    "expm1", "expm1_backward", "fabs", "fix", "floor", "floor_divide", "fma", "fmax", "fmax_backward_x",
-    "fmax_backward_y", "fmin", "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "frexp",
-    "geglu", "geglu_backward_a", "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu",
-    "glu_backward_b", "greater", "greater_equal", "group_norm", "group_norm_backward", "group_norm_weight_backward",
-    "hardshrink", "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward",
-    "hardtanh", "hardtanh_backward", "heaviside", "huber_loss", "huber_loss_backward", "hypot", "hypot_backward",
-    "i0", "i0e", "i1", "i1e", "index_add", "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss",
+    "clip_grad_norm", "conv2d", "conv2d_grad_bias", "conv2d_grad_input", "conv2d_grad_weight", "conv3d",
+    "conv3d_grad_bias", "conv3d_grad_input", "conv3d_grad_weight", "convert", "copysign", "copysign_backward",
+    "cos", "cos_backward", "cosh", "cosh_backward", "cospi", "cross_entropy", "cross_entropy_backward",
+    "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "cumprod", "cumsum",
+    "difference_of_products", "digamma", "div", "div_backward_y", "div_floor", "div_trunc", "divide", "dot", "elu",
+    "elu_backward", "embedding_backward", "equal", "erf", "erf_backward", "erfc", "erfc_backward", "erfcinv",
+    "erfinv", "erfinv_backward", "exp", "exp10", "exp10m1", "exp2", "exp2_backward", "exp2m1", "expit", "expm1",
+    "expm1_backward", "fabs", "fix", "floor", "floor_divide", "fma", "fmax", "fmax_backward_x", "fmax_backward_y",
+    "fmin", "fmin_backward_x", "fmin_backward_y", "fmod", "fmod_backward_y", "frac", "frexp", "geglu",
+    "geglu_backward_a", "gelu", "gelu_backward", "gelu_tanh", "gelu_tanh_backward", "glu", "glu_backward_b",
+    "greater", "greater_equal", "group_norm", "group_norm_backward", "group_norm_weight_backward", "hardshrink",
+    "hardshrink_backward", "hardsigmoid", "hardsigmoid_backward", "hardswish", "hardswish_backward", "hardtanh",
+    "hardtanh_backward", "heaviside", "huber_loss", "huber_loss_backward", "hypot", "hypot_backward", "i0", "i0e",
+    "i1", "i1e", "index_add", "isfinite", "isinf", "isnan", "kl_div", "kl_div_backward", "l1_loss",
     "l1_loss_backward", "layer_norm", "layer_norm_backward", "layer_norm_weight_backward", "ldexp", "leaky_relu",
     "leaky_relu_backward", "lerp", "lerp_backward_weight", "lerp_backward_x", "lerp_scalar",
     "lerp_scalar_backward_x", "less", "less_equal", "lgamma", "linspace", "log", "log10", "log10_backward",
@@ -38,9 +41,10 @@ __all__ = [
     "log_ndtr", "log_sigmoid", "log_sigmoid_backward", "log_softmax", "log_softmax_backward", "logaddexp",
     "logaddexp2", "logaddexp2_backward", "logaddexp_backward", "logcumsumexp", "logical_and", "logical_not",
     "logical_or", "logical_xor", "logit", "logit_backward", "logsumexp", "logsumexp_backward", "masked_fill",
-    "matmul", "max", "max_pool2d", "max_pool2d_backward", "max_pool2d_with_indices", "maximum", "maximum_backward",
-    "mean", "min", "minimum", "minimum_backward", "mish", "mish_backward", "mod", "mse_loss", "mse_loss_backward",
-    "mul", "multiply", "nan_to_num", "ndtr", "ndtri", "ndtri_backward", "neg", "negative", "nextafter", "nll_loss",
+    "matmul", "max", "max_pool2d", "max_pool2d_backward", "max_pool2d_with_indices", "max_pool3d",
+    "max_pool3d_backward", "max_pool3d_with_indices", "maximum", "maximum_backward", "mean", "min", "minimum",
+    "minimum_backward", "mish", "mish_backward", "mod", "mse_loss", "mse_loss_backward", "mul", "multiply",
+    "nan_to_num", "ndtr", "ndtri", "ndtri_backward", "neg", "negative", "nextafter", "nll_loss",
     "nll_loss_backward", "not_equal", "pow", "pow_backward_x", "pow_backward_y", "pow_scalar",
     "pow_scalar_backward", "power", "prelu", "prelu_backward", "prelu_weight_backward", "prod", "reciprocal",
     "reciprocal_backward", "reglu", "reglu_backward_a", "relu", "relu6", "relu6_backward", "relu_backward",
@@ -103,7 +107,10 @@ ORDER = (
     "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm", "clip_grad_norm",
     "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential", "linspace", "arange",
     "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial", "cumsum", "prod", "cumprod", "logcumsumexp",
-    "ldexp", "frexp", "attention", "attention_backward",
+    "ldexp", "frexp", "attention", "attention_backward", "conv3d", "conv3d_grad_input", "conv3d_grad_weight",
+    "conv3d_grad_bias", "max_pool3d", "max_pool3d_with_indices", "max_pool3d_backward", "avg_pool3d",
+    "avg_pool3d_backward", "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices",
+    "adaptive_max_pool3d_backward", "adaptive_avg_pool3d", "adaptive_avg_pool3d_backward",
 )
 
 # An array of any library.
@@ -2952,9 +2959,9 @@ def conv2d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 
     w: f16 bf16 f32 f64
     bias: f16 bf16 f32 f64, or None
     out: f16 bf16 f32 f64
-    stride: h,w
-    padding: top,bottom,left,right, or h,w, or one number; absent taps
-    dilation: h,w
+    stride: for each axis, or one number
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number; absent taps
+    dilation: for each axis, or one number
     groups: divides the input's and the output's channels
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
     Why the bits are right: run-time certificate; exact integers decide the rest.
@@ -2970,12 +2977,12 @@ def conv2d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 
     g: f16 bf16 f32 f64
     w: f16 bf16 f32 f64
     grad_x: f16 bf16 f32 f64
-    stride: h,w
-    padding: top,bottom,left,right, or h,w, or one number; absent taps
-    dilation: h,w
+    stride: for each axis, or one number
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number; absent taps
+    dilation: for each axis, or one number
     groups: divides the input's and the output's channels
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
-    size: the image's h,w
+    size: the image's sizes, or one number
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(224, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
@@ -2989,12 +2996,12 @@ def conv2d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints
     g: f16 bf16 f32 f64
     x: f16 bf16 f32 f64
     grad_w: f16 bf16 f32 f64
-    stride: h,w
-    padding: top,bottom,left,right, or h,w, or one number; absent taps
-    dilation: h,w
+    stride: for each axis, or one number
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number; absent taps
+    dilation: for each axis, or one number
     groups: divides the input's and the output's channels
     accumulate: exact, or fma_chain: f32 FMAs in the contract's order
-    kernel: the kernel's h,w
+    kernel: the kernel's sizes, or one number
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(225, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
@@ -3018,10 +3025,10 @@ def max_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    kernel: the window's h,w
-    stride: h,w; the window's when absent
-    padding: top,bottom,left,right, or h,w, or one number
-    dilation: h,w
+    kernel: the window's sizes, or one number
+    stride: for each axis, or one number; the window's when absent
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number
+    dilation: for each axis, or one number
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: no rounding happens.
     """
@@ -3036,10 +3043,10 @@ def max_pool2d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, pa
     g: f16 bf16 f32 f64
     x: f16 bf16 f32 f64
     grad_x: f16 bf16 f32 f64
-    kernel: the window's h,w
-    stride: h,w; the window's when absent
-    padding: top,bottom,left,right, or h,w, or one number
-    dilation: h,w
+    kernel: the window's sizes, or one number
+    stride: for each axis, or one number; the window's when absent
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number
+    dilation: for each axis, or one number
     ceil_mode: a last window may reach over the padded image
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
@@ -3053,9 +3060,9 @@ def avg_pool2d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    kernel: the window's h,w
-    stride: h,w; the window's when absent
-    padding: top,bottom,left,right, or h,w, or one number
+    kernel: the window's sizes, or one number
+    stride: for each axis, or one number; the window's when absent
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number
     count_include_pad: divide by the window's taps on the padded image, not by the number of present taps
     ceil_mode: a last window may reach over the padded image
     divisor_override: divide by this number, not 0 and of magnitude below 2^31; 0: by the count
@@ -3071,13 +3078,13 @@ def avg_pool2d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = No
 
     g: f16 bf16 f32 f64
     grad_x: f16 bf16 f32 f64
-    kernel: the window's h,w
-    stride: h,w; the window's when absent
-    padding: top,bottom,left,right, or h,w, or one number
+    kernel: the window's sizes, or one number
+    stride: for each axis, or one number; the window's when absent
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number
     count_include_pad: divide by the window's taps on the padded image, not by the number of present taps
     ceil_mode: a last window may reach over the padded image
     divisor_override: divide by this number, not 0 and of magnitude below 2^31; 0: by the count
-    size: the image's h,w
+    size: the image's sizes, or one number
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(230, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
@@ -3926,10 +3933,10 @@ def max_pool2d_with_indices(x: A, kernel: Ints, stride: Ints | None = None, padd
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     indices: i64
-    kernel: the window's h,w
-    stride: h,w; the window's when absent
-    padding: top,bottom,left,right, or h,w, or one number
-    dilation: h,w
+    kernel: the window's sizes, or one number
+    stride: for each axis, or one number; the window's when absent
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number
+    dilation: for each axis, or one number
     ceil_mode: a last window may reach over the padded image
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
@@ -3943,7 +3950,7 @@ def adaptive_max_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    size: the result's h,w
+    size: the result's sizes, or one number
     Why the bits are right: no rounding happens.
     """
     result: A = _call(288, (x,), out, (size,))
@@ -3956,7 +3963,7 @@ def adaptive_max_pool2d_with_indices(x: A, size: Ints, *, out: Sequence[Any] | N
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
     indices: i64
-    size: the result's h,w
+    size: the result's sizes, or one number
     A tuple is returned; out is one, too, of arrays or None.
     Why the bits are right: no rounding happens.
     """
@@ -3981,7 +3988,7 @@ def adaptive_avg_pool2d(x: A, size: Ints, *, out: A | None = None) -> A:
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
-    size: the result's h,w
+    size: the result's sizes, or one number
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(291, (x,), out, (size,))
@@ -3993,7 +4000,7 @@ def adaptive_avg_pool2d_backward(g: A, size: Ints, *, out: A | None = None) -> A
 
     g: f16 bf16 f32 f64
     grad_x: f16 bf16 f32 f64
-    size: the image's h,w
+    size: the image's sizes, or one number
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(292, (g,), out, (size,))
@@ -4298,4 +4305,225 @@ def attention_backward(g: A, q: A, k: A, v: A, y: A, lse: Any, *, mask: Any | No
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: tuple[A, A, A] = _call(312, (g, q, k, v, y, lse, mask, slopes), out, (scale, causal, bottom_right, left, right, dropout, seed, stream), None, True)
+    return result
+
+
+def conv3d(x: A, w: A, bias: A | None = None, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
+        groups: int = 1, accumulate: str = "exact", *, out: A | None = None) -> A:
+    """sum over c, q, r, s of x_n,c,id,ih,iw * w_o,c,q,r,s, + bias_o, rounded once.
+
+    x: f16 bf16 f32 f64
+    w: f16 bf16 f32 f64
+    bias: f16 bf16 f32 f64, or None
+    out: f16 bf16 f32 f64
+    stride: for each axis, or one number
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number; absent taps
+    dilation: for each axis, or one number
+    groups: divides the input's and the output's channels
+    accumulate: exact, or fma_chain: f32 FMAs in the contract's order
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(313, (x, w, bias), out, (stride, padding, dilation, groups, accumulate))
+    return result
+
+
+def conv3d_grad_input(g: A, w: A, size: Ints, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
+        groups: int = 1, accumulate: str = "exact", *, out: A | None = None) -> A:
+    """sum over o, q, r, s of g_n,o,od,oh,ow * w_o,c,q,r,s, rounded once.
+
+    g: f16 bf16 f32 f64
+    w: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
+    stride: for each axis, or one number
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number; absent taps
+    dilation: for each axis, or one number
+    groups: divides the input's and the output's channels
+    accumulate: exact, or fma_chain: f32 FMAs in the contract's order
+    size: the image's sizes, or one number
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(314, (g, w), out, (stride, padding, dilation, groups, accumulate, size))
+    return result
+
+
+def conv3d_grad_weight(g: A, x: A, kernel: Ints, stride: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
+        groups: int = 1, accumulate: str = "exact", *, out: A | None = None) -> A:
+    """sum over n, od, oh, ow of g_n,o,od,oh,ow * x_n,c,id,ih,iw, rounded once.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    grad_w: f16 bf16 f32 f64
+    stride: for each axis, or one number
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number; absent taps
+    dilation: for each axis, or one number
+    groups: divides the input's and the output's channels
+    accumulate: exact, or fma_chain: f32 FMAs in the contract's order
+    kernel: the kernel's sizes, or one number
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(315, (g, x), out, (stride, padding, dilation, groups, accumulate, kernel))
+    return result
+
+
+def conv3d_grad_bias(g: A, *, out: A | None = None) -> A:
+    """sum over n, od, oh, ow of g_n,o,od,oh,ow, rounded once.
+
+    g: f16 bf16 f32 f64
+    grad_bias: f16 bf16 f32 f64
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(316, (g,), out, None)
+    return result
+
+
+def max_pool3d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
+        ceil_mode: bool = False, *, out: A | None = None) -> A:
+    """The greatest x in the window; NaN wins, -0 < +0.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    kernel: the window's sizes, or one number
+    stride: for each axis, or one number; the window's when absent
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number
+    dilation: for each axis, or one number
+    ceil_mode: a last window may reach over the padded image
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(317, (x,), out, (kernel, stride, padding, dilation, ceil_mode))
+    return result
+
+
+def max_pool3d_with_indices(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
+        ceil_mode: bool = False, *, out: Sequence[Any] | None = None) -> tuple[A, Any]:
+    """max_pool3d; where in the volume (row-major) the first greatest x is.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    indices: i64
+    kernel: the window's sizes, or one number
+    stride: for each axis, or one number; the window's when absent
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number
+    dilation: for each axis, or one number
+    ceil_mode: a last window may reach over the padded image
+    A tuple is returned; out is one, too, of arrays or None.
+    Why the bits are right: no rounding happens.
+    """
+    result: tuple[A, Any] = _call(318, (x,), out, (kernel, stride, padding, dilation, ceil_mode), None, True)
+    return result
+
+
+def max_pool3d_backward(g: A, x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
+        ceil_mode: bool = False, *, out: A | None = None) -> A:
+    """sum of g over the windows whose (first) greatest x is here, rounded once.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
+    kernel: the window's sizes, or one number
+    stride: for each axis, or one number; the window's when absent
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number
+    dilation: for each axis, or one number
+    ceil_mode: a last window may reach over the padded image
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(319, (g, x), out, (kernel, stride, padding, dilation, ceil_mode))
+    return result
+
+
+def avg_pool3d(x: A, kernel: Ints, stride: Ints | None = None, padding: Ints = 0, count_include_pad: bool = False,
+        ceil_mode: bool = False, divisor_override: int = 0, *, out: A | None = None) -> A:
+    """(sum of x in the window) / count, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    kernel: the window's sizes, or one number
+    stride: for each axis, or one number; the window's when absent
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number
+    count_include_pad: divide by the window's taps on the padded image, not by the number of present taps
+    ceil_mode: a last window may reach over the padded image
+    divisor_override: divide by this number, not 0 and of magnitude below 2^31; 0: by the count
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(320, (x,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override))
+    return result
+
+
+def avg_pool3d_backward(g: A, kernel: Ints, size: Ints, stride: Ints | None = None, padding: Ints = 0,
+        count_include_pad: bool = False, ceil_mode: bool = False, divisor_override: int = 0, *, out: A | None = None) -> A:
+    """sum over the windows that hold the pixel of g / count, rounded once.
+
+    g: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
+    kernel: the window's sizes, or one number
+    stride: for each axis, or one number; the window's when absent
+    padding: before and behind each axis (top,bottom,left,right), or for each axis, or one number
+    count_include_pad: divide by the window's taps on the padded image, not by the number of present taps
+    ceil_mode: a last window may reach over the padded image
+    divisor_override: divide by this number, not 0 and of magnitude below 2^31; 0: by the count
+    size: the image's sizes, or one number
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(321, (g,), out, (kernel, stride, padding, count_include_pad, ceil_mode, divisor_override, size))
+    return result
+
+
+def adaptive_max_pool3d(x: A, size: Ints, *, out: A | None = None) -> A:
+    """The greatest of x from floor(i h / oh) to ceil((i + 1) h / oh) - 1, likewise w.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    size: the result's sizes, or one number
+    Why the bits are right: no rounding happens.
+    """
+    result: A = _call(322, (x,), out, (size,))
+    return result
+
+
+def adaptive_max_pool3d_with_indices(x: A, size: Ints, *, out: Sequence[Any] | None = None) -> tuple[A, Any]:
+    """adaptive_max_pool3d; where in the volume (row-major) the first greatest x is.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    indices: i64
+    size: the result's sizes, or one number
+    A tuple is returned; out is one, too, of arrays or None.
+    Why the bits are right: no rounding happens.
+    """
+    result: tuple[A, Any] = _call(323, (x,), out, (size,), None, True)
+    return result
+
+
+def adaptive_max_pool3d_backward(g: A, x: A, *, out: A | None = None) -> A:
+    """sum of g over the windows whose (first) greatest x is here, rounded once.
+
+    g: f16 bf16 f32 f64
+    x: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(324, (g, x), out, None)
+    return result
+
+
+def adaptive_avg_pool3d(x: A, size: Ints, *, out: A | None = None) -> A:
+    """The mean of x from floor(i h / oh) to ceil((i + 1) h / oh) - 1, likewise w, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    size: the result's sizes, or one number
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(325, (x,), out, (size,))
+    return result
+
+
+def adaptive_avg_pool3d_backward(g: A, size: Ints, *, out: A | None = None) -> A:
+    """sum over the windows that hold the pixel of g / their size, rounded once.
+
+    g: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
+    size: the image's sizes, or one number
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(326, (g,), out, (size,))
     return result

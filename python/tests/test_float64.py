@@ -1,5 +1,6 @@
 """NumPy's default just works: every function takes float64, arrays and lists, but those that are named here."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -124,6 +125,15 @@ def test_images():
     assert librepdl.avg_pool2d(np.full((1, 1, 2, 2), np.finfo(np.float64).max), 2) == np.finfo(np.float64).max
 
 
+def nearest(total, like):
+    """The number of the format that is nearest; of two the even one. Sums here are no midpoints of binary64 alone."""
+    if like == np.float64:
+        return float(total)
+    a = np.array(float(total), like)
+    both = [a, np.nextafter(a, like.type(np.inf)), np.nextafter(a, like.type(-np.inf))]
+    return float(min(both, key=lambda v: (abs(Fraction(float(v)) - total), int(v.view(f"u{like.itemsize}")) & 1)))
+
+
 def test_convolutions():
     """In every format, of products that no binary64 number holds; strides, groups, absent taps; where only fractions decide."""
     r = np.random.default_rng(69)
@@ -136,14 +146,6 @@ def test_convolutions():
             y, x = 2 * i + s - 1, j + 2 * t - 2
             if 0 <= y < rows and 0 <= x < columns:
                 yield (sample, o // 2 * 3 + c, y, x), (o, c, s, t), (sample, o, i, j)
-
-    def close(total, like):
-        """The number of the format that is nearest; of two the even one. Sums here are no midpoints of binary64 alone."""
-        if like == np.float64:
-            return float(total)
-        a = np.array(float(total), like)
-        both = [a, np.nextafter(a, like.type(np.inf)), np.nextafter(a, like.type(-np.inf))]
-        return float(min(both, key=lambda v: (abs(Fraction(float(v)) - total), int(v.view(f"u{like.itemsize}")) & 1)))
 
     for kind in ("f8", "f4", "f2"):
         like = np.dtype(kind)
@@ -161,8 +163,8 @@ def test_convolutions():
         exact["y"] += np.array([Fraction(float(v)) for v in b])[:, None, None]
         found = {"y": y, "x": librepdl.conv2d_grad_input(g, w, (5, 4), **options), "w": librepdl.conv2d_grad_weight(g, x, (3, 2), **options)}
         for name, a in found.items():
-            assert a.tolist() == np.vectorize(lambda v: close(v, like), otypes=[float])(exact[name]).tolist(), (kind, name)
-        sums = [close(sum(Fraction(float(v)) for v in g[:, o].ravel()), like) for o in range(4)]
+            assert a.tolist() == np.vectorize(lambda v: nearest(v, like), otypes=[float])(exact[name]).tolist(), (kind, name)
+        sums = [nearest(sum(Fraction(float(v)) for v in g[:, o].ravel()), like) for o in range(4)]
         assert librepdl.conv2d_grad_bias(g).tolist() == sums
 
     def one(x, w, **more):
@@ -175,6 +177,49 @@ def test_convolutions():
     assert np.isnan(one([np.inf, 1.0], [0.0, 1.0])[0])
     with pytest.raises(NotImplementedError, match="conv2d: x: expected f32 with fma_chain, got f64"):
         one([1.0], [1.0], accumulate="fma_chain")
+
+
+def test_volumes():
+    """conv3d and poolings over three axes, in fractions; in every format that has rounded sums of them."""
+    r, kinds = np.random.default_rng(8), ("f8", "f4", "f2")
+    options = {"stride": (2, 1, 2), "padding": (1, 0, 1, 1, 0, 2), "dilation": (1, 2, 1), "groups": 2}
+    for kind in kinds:
+        x, w, b = (r.standard_normal(s).astype(kind) for s in ((2, 4, 5, 5, 4), (4, 2, 3, 2, 2), (4,)))
+        y = librepdl.conv3d(x, w, b, **options)
+        g = r.standard_normal(y.shape).astype(kind)
+        exact = {name: np.full(a.shape, Fraction(0)) for name, a in (("y", g), ("x", x), ("w", w))}
+        for n, o, c, *at in itertools.product(range(2), range(4), range(2), *map(range, y.shape[2:]), *map(range, w.shape[2:])):
+            window, tap = at[:3], at[3:]
+            place = [window[d] * options["stride"][d] + tap[d] * options["dilation"][d] - options["padding"][2 * d] for d in range(3)]
+            if all(0 <= i < size for i, size in zip(place, x.shape[2:])):
+                in_x, in_w, in_y = (n, o // 2 * 2 + c, *place), (o, c, *tap), (n, o, *window)
+                exact["y"][in_y] += Fraction(float(x[in_x])) * Fraction(float(w[in_w]))
+                exact["x"][in_x] += Fraction(float(g[in_y])) * Fraction(float(w[in_w]))
+                exact["w"][in_w] += Fraction(float(g[in_y])) * Fraction(float(x[in_x]))
+        exact["y"] += np.array([Fraction(float(v)) for v in b])[:, None, None, None]
+        found = {"y": y, "x": librepdl.conv3d_grad_input(g, w, x.shape[2:], **options), "w": librepdl.conv3d_grad_weight(g, x, w.shape[2:], **options)}
+        for name, a in found.items():
+            assert a.tolist() == np.vectorize(lambda v: nearest(v, x.dtype), otypes=[float])(exact[name]).tolist(), (kind, name)
+        sums = [nearest(sum(Fraction(float(v)) for v in g[:, o].ravel()), x.dtype) for o in range(4)]
+        assert librepdl.conv3d_grad_bias(g).tolist() == sums
+
+        windows = np.lib.stride_tricks.sliding_window_view(x, (2, 3, 2), (2, 3, 4))[:, :, ::2, :, ::2].reshape(2, 4, 2, 3, 2, 12)
+        shape = {"kernel": (2, 3, 2), "stride": (2, 1, 2)}
+        assert (librepdl.max_pool3d(x, **shape) == windows.max(-1)).all()
+        sums = np.vectorize(lambda *v: nearest(sum(map(Fraction, map(float, v))) / 12, x.dtype), otypes=[float])(*np.moveaxis(windows, -1, 0))
+        assert librepdl.avg_pool3d(x, **shape).tolist() == sums.tolist()
+        values, where = librepdl.max_pool3d_with_indices(x, **shape)
+        flat = x.reshape(2, 4, -1)
+        assert (np.take_along_axis(flat, where.reshape(2, 4, -1), 2).reshape(values.shape) == values).all()
+        h = r.standard_normal(values.shape).astype(kind)
+        won = np.full(flat.shape, Fraction(0))
+        for n, c, z, i, j in itertools.product(*map(range, h.shape)):
+            won[n, c, where[n, c, z, i, j]] += Fraction(float(h[n, c, z, i, j]))
+        expected = np.vectorize(lambda v: nearest(v, x.dtype), otypes=[float])(won).reshape(x.shape)
+        assert librepdl.max_pool3d_backward(h, x, **shape).tolist() == expected.tolist()
+        each = librepdl.adaptive_avg_pool3d(x, (1, 1, 1)).ravel()
+        assert each.tolist() == [nearest(sum(Fraction(float(v)) for v in plane) / 100, x.dtype) for plane in flat.reshape(8, -1)]
+        assert (librepdl.adaptive_max_pool3d(x, 1).ravel() == flat.max(-1).ravel()).all()
 
 
 def test_places():

@@ -402,6 +402,29 @@ r_attention: NDArray[np.float32] = librepdl.attention(q=x, k=x, v=x, mask=x, slo
 r_attention_backward: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]] = librepdl.attention_backward(
     g=x, q=x, k=x, v=x, y=x, lse=x, mask=x, slopes=x, scale=0.5, causal=True, bottom_right=True, left=1, right=1,
     dropout=0.5, seed=1, stream=1, out=[x])
+r_conv3d: NDArray[np.float32] = librepdl.conv3d(x=x, w=x, bias=x, stride=(1, 1), padding=(1, 1), dilation=(1, 1),
+    groups=1, accumulate="mean", out=x)
+r_conv3d_grad_input: NDArray[np.float32] = librepdl.conv3d_grad_input(g=x, w=x, size=(1, 1), stride=(1, 1),
+    padding=(1, 1), dilation=(1, 1), groups=1, accumulate="mean", out=x)
+r_conv3d_grad_weight: NDArray[np.float32] = librepdl.conv3d_grad_weight(g=x, x=x, kernel=(1, 1), stride=(1, 1),
+    padding=(1, 1), dilation=(1, 1), groups=1, accumulate="mean", out=x)
+r_conv3d_grad_bias: NDArray[np.float32] = librepdl.conv3d_grad_bias(g=x, out=x)
+r_max_pool3d: NDArray[np.float32] = librepdl.max_pool3d(x=x, kernel=(1, 1), stride=(1, 1), padding=(1, 1),
+    dilation=(1, 1), ceil_mode=True, out=x)
+r_max_pool3d_with_indices: tuple[NDArray[np.float32], Any] = librepdl.max_pool3d_with_indices(x=x, kernel=(1, 1),
+    stride=(1, 1), padding=(1, 1), dilation=(1, 1), ceil_mode=True, out=[x])
+r_max_pool3d_backward: NDArray[np.float32] = librepdl.max_pool3d_backward(g=x, x=x, kernel=(1, 1), stride=(1, 1),
+    padding=(1, 1), dilation=(1, 1), ceil_mode=True, out=x)
+r_avg_pool3d: NDArray[np.float32] = librepdl.avg_pool3d(x=x, kernel=(1, 1), stride=(1, 1), padding=(1, 1),
+    count_include_pad=True, ceil_mode=True, divisor_override=1, out=x)
+r_avg_pool3d_backward: NDArray[np.float32] = librepdl.avg_pool3d_backward(g=x, kernel=(1, 1), size=(1, 1),
+    stride=(1, 1), padding=(1, 1), count_include_pad=True, ceil_mode=True, divisor_override=1, out=x)
+r_adaptive_max_pool3d: NDArray[np.float32] = librepdl.adaptive_max_pool3d(x=x, size=(1, 1), out=x)
+r_adaptive_max_pool3d_with_indices: tuple[NDArray[np.float32], Any] = librepdl.adaptive_max_pool3d_with_indices(x=x,
+    size=(1, 1), out=[x])
+r_adaptive_max_pool3d_backward: NDArray[np.float32] = librepdl.adaptive_max_pool3d_backward(g=x, x=x, out=x)
+r_adaptive_avg_pool3d: NDArray[np.float32] = librepdl.adaptive_avg_pool3d(x=x, size=(1, 1), out=x)
+r_adaptive_avg_pool3d_backward: NDArray[np.float32] = librepdl.adaptive_avg_pool3d_backward(g=x, size=(1, 1), out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})

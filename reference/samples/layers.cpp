@@ -89,7 +89,7 @@ array dense(const convolved& of, sample_class c, const shape_list& shape, std::s
   return a;
 }
 
-/// The kernel operand of shape (a, b, h, w): one line for each entry of axis `own`, which runs over the other three.
+/// The kernel operand of shape (a, b, and spatial axes): one line for each entry of axis `own`, which runs over the others.
 /// Taps are counted over those, the middle one carries. Returns the scale of each line.
 struct lines {
   array values;
@@ -98,7 +98,7 @@ struct lines {
 lines sparse(const convolved& of, sample_class c, const shape_list& shape, std::size_t own, word_stream& w) {
   lines r{array(of.type, shape), {}};
   const std::size_t rows = size_at(shape, own), partner = size_at(shape, 1 - own),
-                    plane = size_at(shape, 2) * size_at(shape, 3), taps = partner * plane;
+                    plane = static_cast<std::size_t>(volume(spatial(shape))), taps = partner * plane;
   for (std::size_t line = 0; line < rows; ++line) {
     const int scale = of.scale(w);
     r.scale.push_back(scale);
@@ -145,9 +145,9 @@ lines sparse(const convolved& of, sample_class c, const shape_list& shape, std::
 std::vector<array> convolution(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
                                word_stream& w) {
   const convolved of(t);
-  if (op == "conv2d_grad_bias") {  // a row of terms for each channel
+  if (op.ends_with("_grad_bias")) {  // a row of terms for each channel
     const shape_list& s = shapes[0];
-    const std::int64_t plane = s[2] * s[3];
+    const std::int64_t plane = volume(spatial(s));
     const array terms = fill_terms(c, s[1], s[0] * plane, false, w.next64(), 0, t);
     array g(t, s);
     for (std::int64_t n = 0; n < s[0]; ++n)
@@ -156,13 +156,13 @@ std::vector<array> convolution(const std::string& op, sample_class c, dtype t, c
           g.set(index((n * s[1] + j) * plane + i), terms.get(index((j * s[0] + n) * plane + i)));
     return {g};
   }
-  if (op == "conv2d_grad_weight") {  // g is the kernel: a line for each output channel over samples and pixels
+  if (op.ends_with("_grad_weight")) {  // g is the kernel: a line for each output channel over samples and pixels
     array x = dense(of, c, shapes[1], 0, w);
     return {sparse(of, c, shapes[0], 1, w).values, x};
   }
-  // conv2d: a line for each output channel; the input gradient: for each input channel.
+  // Forward: a line for each output channel; the input gradient: for each input channel.
   array image = dense(of, c, shapes[0], 1, w);
-  lines kernel = sparse(of, c, shapes[1], op == "conv2d" ? 0 : 1, w);
+  lines kernel = sparse(of, c, shapes[1], op.ends_with("_grad_input") ? 1 : 0, w);
   std::vector<array> v{image, kernel.values};
   if (shapes.size() < 3) return v;
   array& bias = v.emplace_back(t, shapes[2]);
@@ -187,8 +187,9 @@ array plane_values(sample_class c, dtype t, const shape_list& shape, word_stream
   const std::uint64_t hidden = std::uint64_t{1} << (f.precision - 1);
   const bool is_wide = t == dtype::f64;
   array a(t, shape);
-  const std::size_t height = size_at(shape, 2), width = size_at(shape, 3),
-                    planes = size_at(shape, 0) * size_at(shape, 1);
+  const std::size_t rank = shape.size(), height = size_at(shape, rank - 2), width = size_at(shape, rank - 1);
+  std::size_t planes = 1;
+  for (std::size_t d = 0; d + 2 < rank; ++d) planes *= size_at(shape, d);
   std::size_t i = 0;
   for (std::size_t p = 0; p < planes; ++p) {
     const int e = t == dtype::f16 ? w.between(-10, 1) : w.between(-20, 20);
@@ -232,39 +233,53 @@ array divided_ties(std::int64_t n, dtype t, const shape_list& shape, word_stream
 
 /// The windows of a call; those of an adaptive one are aimed at as if they were all of a size.
 windows windows_of(const std::string& op, const std::vector<shape_list>& shapes, const attributes& attrs) {
-  if (const auto k = extent_of(attrs, "kernel")) return {*k, attrs, *k};
-  const auto last = [](const shape_list& s) { return extent{s[2], s[3]}; };
+  const std::size_t axes = shapes[0].size() - 2;
+  if (const auto k = extent_of(attrs, "kernel", axes)) return {*k, attrs, *k};
   const bool backward = op.ends_with("backward");
-  const auto size = extent_of(attrs, "size");
-  const extent pooled = backward ? last(shapes[0]) : size.value();
-  const extent image = !backward ? last(shapes[0]) : shapes.size() > 1 ? last(shapes[1]) : size.value();
-  const auto side = [](std::int64_t of_image, std::int64_t of_pooled) {
-    return of_pooled == 0 || of_image < of_pooled ? 1 : (of_image + of_pooled - 1) / of_pooled;
-  };
-  const extent k{side(image.h, pooled.h), side(image.w, pooled.w)};
+  const auto size = extent_of(attrs, "size", axes);
+  const extent pooled = backward ? spatial(shapes[0]) : size.value();
+  const extent image = !backward ? spatial(shapes[0]) : shapes.size() > 1 ? spatial(shapes[1]) : size.value();
+  extent k;
+  for (std::size_t d = 0; d < axes; ++d)
+    k.push_back(pooled[d] == 0 || image[d] < pooled[d] ? 1 : (image[d] + pooled[d] - 1) / pooled[d]);
   return {k, {}, k};
 }
 
 std::vector<array> pooling(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
                            const attributes& attrs, word_stream& w) {
   const windows win = windows_of(op, shapes, attrs);
-  const extent k = win.kernel;
-  const bool disjoint = win.stride.h == k.h && win.stride.w == k.w && win.top + win.bottom + win.left + win.right == 0;
+  const extent &k = win.kernel, none(k.size(), 0);
+  const bool disjoint = win.stride == k && win.before == none && win.behind == none;
   const shape_list& s = shapes[0];
-  if (op.ends_with("avg_pool2d") && disjoint && s[2] % k.h == 0 && s[3] % k.w == 0) {  // each window is a row of terms
-    const std::int64_t rows = s[2] / k.h, columns = s[3] / k.w, taps = k.h * k.w;
-    const array terms = fill_terms(c, s[0] * s[1] * rows * columns, taps, true, w.next64(), 0, t);
+  const extent image = spatial(s);
+  extent count;  // of windows that fill the image
+  bool fills = true;
+  for (std::size_t d = 0; d < k.size(); ++d) {
+    fills &= image[d] % k[d] == 0;
+    count.push_back(image[d] / k[d]);
+  }
+  const bool average = op.find("avg_pool") != op.npos, backward = op.ends_with("_backward");
+  if (average && !backward && disjoint && fills) {  // each window is a row of terms
+    const std::int64_t taps = volume(k);
+    const array terms = fill_terms(c, s[0] * s[1] * volume(count), taps, true, w.next64(), 0, t);
     array x(t, s);
-    for (std::int64_t i = 0; i < x.count(); ++i) {
-      const std::int64_t plane = i / (s[2] * s[3]), y = i / s[3] % s[2], col = i % s[3];
-      const std::int64_t window = (plane * rows + y / k.h) * columns + col / k.w;
-      x.set(index(i), terms.get(index(window * taps + y % k.h * k.w + col % k.w)));
+    std::int64_t i = 0;
+    for (std::int64_t channel = 0; channel < s[0] * s[1]; ++channel) {
+      for_places(image, [&](const extent& pixel) {
+        extent window, tap;
+        for (std::size_t d = 0; d < k.size(); ++d) {
+          window.push_back(pixel[d] / k[d]);
+          tap.push_back(pixel[d] % k[d]);
+        }
+        const std::int64_t of_all = channel * volume(count) + number_of_place(count, window);
+        x.set(index(i++), terms.get(index(of_all * taps + number_of_place(k, tap))));
+      });
     }
     return {x};
   }
-  if (op.ends_with("avg_pool2d_backward") && disjoint && c == ties && bits_beside(k.h * k.w, t) > 0)
-    return {divided_ties(k.h * k.w, t, s, w)};
-  if (!op.ends_with("max_pool2d_backward")) return {plane_values(c, t, s, w)};
+  if (average && backward && disjoint && c == ties && bits_beside(volume(k), t) > 0)
+    return {divided_ties(volume(k), t, s, w)};
+  if (average || !backward) return {plane_values(c, t, s, w)};
   // x of the class, or with one peak in each window of stride 1: it gets all of them.
   array g = plane_values(c, t, s, w);
   array x(t, shapes[1]);
@@ -272,12 +287,18 @@ std::vector<array> pooling(const std::string& op, sample_class c, dtype t, const
   const std::uint64_t hundred = convert(f32, t, 0x42c80000);
   const bool peaks = w.below(4) != 0;
   const sample_class other = w.flip() ? narrow_lattice : c;
-  const std::int64_t reach_h = (k.h - 1) * win.dilation.h + 1, reach_w = (k.w - 1) * win.dilation.w + 1;
-  for (std::int64_t i = 0; i < x.count(); ++i) {
-    const std::int64_t y = i / shapes[1][3] % shapes[1][2], col = i % shapes[1][3];
-    const bool peak = y % reach_h == reach_h - 1 && col % reach_w == reach_w - 1;
-    const std::uint64_t v = of.drawn(peaks ? narrow_lattice : other, false, w);
-    x.set(index(i), peaks && peak ? hundred + w.below(3) : v);
+  const extent of_x = spatial(shapes[1]);
+  std::int64_t i = 0;
+  for (std::int64_t channel = 0; channel < shapes[1][0] * shapes[1][1]; ++channel) {
+    for_places(of_x, [&](const extent& pixel) {
+      bool peak = true;
+      for (std::size_t d = 0; d < k.size(); ++d) {
+        const std::int64_t reach = (k[d] - 1) * win.dilation[d] + 1;
+        peak &= pixel[d] % reach == reach - 1;
+      }
+      const std::uint64_t v = of.drawn(peaks ? narrow_lattice : other, false, w);
+      x.set(index(i++), peaks && peak ? hundred + w.below(3) : v);
+    });
   }
   return {g, x};
 }
@@ -286,7 +307,7 @@ std::vector<array> pooling(const std::string& op, sample_class c, dtype t, const
 
 std::vector<array> layer_inputs(const std::string& op, sample_class c, const std::vector<shape_list>& shapes,
                                 const attributes& attrs, word_stream& w, dtype type) {
-  return op.starts_with("conv2d") ? convolution(op, c, type, shapes, w) : pooling(op, c, type, shapes, attrs, w);
+  return op.starts_with("conv") ? convolution(op, c, type, shapes, w) : pooling(op, c, type, shapes, attrs, w);
 }
 
 }  // namespace repdl::reference::detail

@@ -45,24 +45,23 @@ class accumulator {
 /// Sizes as in plan::conv_plan: c and o are per group.
 struct problem {
   windows win;
-  std::int64_t n, groups, c, o;
+  std::int64_t n = 0, groups, c = 0, o = 0;
   extent image, result;
   bool chain;
 
-  problem(extent kernel, const attributes& attrs)
-      : win(kernel, attrs, {1, 1}),
+  problem(const extent& kernel, const attributes& attrs)
+      : win(kernel, attrs, extent(kernel.size(), 1)),
         groups(attribute_or<std::int64_t>(attrs, "groups", 1)),
         chain(attribute_or<std::string>(attrs, "accumulate", "exact") == "fma_chain") {}
 
   std::size_t at_image(std::int64_t sample, std::int64_t group, std::int64_t channel, std::int64_t pixel) const {
-    return index(((sample * groups + group) * c + channel) * image.h * image.w + pixel);
+    return index(((sample * groups + group) * c + channel) * volume(image) + pixel);
   }
-  std::size_t at_result(std::int64_t sample, std::int64_t group, std::int64_t channel, std::int64_t y,
-                        std::int64_t x) const {
-    return index((((sample * groups + group) * o + channel) * result.h + y) * result.w + x);
+  std::size_t at_result(std::int64_t sample, std::int64_t group, std::int64_t channel, const extent& window) const {
+    return index(((sample * groups + group) * o + channel) * volume(result) + number_of_place(result, window));
   }
-  std::size_t at_kernel(std::int64_t group, std::int64_t out, std::int64_t in, std::int64_t r, std::int64_t s) const {
-    return index((((group * o + out) * c + in) * win.kernel.h + r) * win.kernel.w + s);
+  std::size_t at_kernel(std::int64_t group, std::int64_t out, std::int64_t in, const extent& tap) const {
+    return index(((group * o + out) * c + in) * volume(win.kernel) + number_of_place(win.kernel, tap));
   }
 };
 
@@ -70,102 +69,98 @@ void check_convolution(bool ok) {
   if (!ok) throw std::invalid_argument("reference: convolution shapes");
 }
 
-bool same(extent a, extent b) { return a.h == b.h && a.w == b.w; }
-
 }  // namespace
 
-array conv2d(const array& x, const array& w, const array* bias, const attributes& attrs, outcomes* where) {
-  check_convolution(x.shape.size() == 4 && w.shape.size() == 4);
-  problem p({w.shape[2], w.shape[3]}, attrs);
+array convolve(const array& x, const array& w, const array* bias, const attributes& attrs, outcomes* where) {
+  check_convolution(x.shape.size() == w.shape.size());
+  problem p(spatial(w.shape), attrs);
   p.n = x.shape[0];
   p.c = w.shape[1];
   p.o = w.shape[0] / p.groups;
-  p.image = {x.shape[2], x.shape[3]};
+  p.image = spatial(x.shape);
   p.result = p.win.results(p.image);
   check_convolution(x.shape[1] == p.c * p.groups && w.shape[0] == p.o * p.groups);
   check_convolution(bias == nullptr || bias->shape == shape_list{w.shape[0]});
-  array out(x.type, {p.n, w.shape[0], p.result.h, p.result.w});
+  array out(x.type, with_spatial(p.n, w.shape[0], p.result));
   accumulator a(x.type, p.chain, where);
   for (std::int64_t n = 0; n < p.n; ++n)
     for (std::int64_t t = 0; t < p.groups; ++t)
       for (std::int64_t j = 0; j < p.o; ++j)
-        for (std::int64_t y = 0; y < p.result.h; ++y)
-          for (std::int64_t col = 0; col < p.result.w; ++col) {
-            a.clear();
-            for (std::int64_t i = 0; i < p.c; ++i)
-              for (std::int64_t r = 0; r < p.win.kernel.h; ++r)
-                for (std::int64_t s = 0; s < p.win.kernel.w; ++s)
-                  if (const auto pixel = p.win.pixel(p.image, y, col, r, s))
-                    a.add_product(x.get(p.at_image(n, t, i, *pixel)), w.get(p.at_kernel(t, j, i, r, s)));
-            if (bias != nullptr) a.add(bias->get(index(t * p.o + j)));
-            out.set(p.at_result(n, t, j, y, col), a.round());
-          }
+        for_places(p.result, [&](const extent& window) {
+          a.clear();
+          for (std::int64_t i = 0; i < p.c; ++i)
+            for_places(p.win.kernel, [&](const extent& tap) {
+              if (const auto pixel = p.win.pixel(p.image, window, tap))
+                a.add_product(x.get(p.at_image(n, t, i, *pixel)), w.get(p.at_kernel(t, j, i, tap)));
+            });
+          if (bias != nullptr) a.add(bias->get(index(t * p.o + j)));
+          out.set(p.at_result(n, t, j, window), a.round());
+        });
   return out;
 }
 
-array conv2d_grad_input(const array& g, const array& w, const attributes& attrs, outcomes* where) {
-  check_convolution(g.shape.size() == 4 && w.shape.size() == 4);
-  problem p({w.shape[2], w.shape[3]}, attrs);
+array convolve_grad_input(const array& g, const array& w, const attributes& attrs, outcomes* where) {
+  check_convolution(g.shape.size() == w.shape.size());
+  problem p(spatial(w.shape), attrs);
   p.n = g.shape[0];
   p.c = w.shape[1];
   p.o = w.shape[0] / p.groups;
-  p.image = required_extent(attrs, "size");
-  p.result = {g.shape[2], g.shape[3]};
-  check_convolution(g.shape[1] == w.shape[0] && w.shape[0] == p.o * p.groups && same(p.result, p.win.results(p.image)));
-  array out(g.type, {p.n, p.c * p.groups, p.image.h, p.image.w});
+  p.image = required_extent(attrs, "size", p.win.axes());
+  p.result = spatial(g.shape);
+  check_convolution(g.shape[1] == w.shape[0] && w.shape[0] == p.o * p.groups && p.result == p.win.results(p.image));
+  array out(g.type, with_spatial(p.n, p.c * p.groups, p.image));
   accumulator a(g.type, p.chain, where);
   for (std::int64_t n = 0; n < p.n; ++n)
     for (std::int64_t t = 0; t < p.groups; ++t)
       for (std::int64_t i = 0; i < p.c; ++i)
-        for (std::int64_t pixel = 0; pixel < p.image.h * p.image.w; ++pixel) {
+        for_places(p.image, [&](const extent& pixel) {
           a.clear();
           for (std::int64_t j = 0; j < p.o; ++j)
-            for (std::int64_t r = 0; r < p.win.kernel.h; ++r)
-              for (std::int64_t s = 0; s < p.win.kernel.w; ++s) {
-                // The only result pixel whose tap (r, s) can be this pixel, if it is one.
-                const std::int64_t down = pixel / p.image.w + p.win.top - r * p.win.dilation.h;
-                const std::int64_t across = pixel % p.image.w + p.win.left - s * p.win.dilation.w;
-                if (down < 0 || across < 0 || down % p.win.stride.h != 0 || across % p.win.stride.w != 0) continue;
-                const std::int64_t y = down / p.win.stride.h, col = across / p.win.stride.w;
-                if (y >= p.result.h || col >= p.result.w) continue;
-                a.add_product(g.get(p.at_result(n, t, j, y, col)), w.get(p.at_kernel(t, j, i, r, s)));
+            for_places(p.win.kernel, [&](const extent& tap) {
+              // The only window whose tap can be this pixel, if it is one.
+              extent window;
+              for (std::size_t d = 0; d < p.win.axes(); ++d) {
+                const std::int64_t at = pixel[d] + p.win.before[d] - tap[d] * p.win.dilation[d];
+                if (at < 0 || at % p.win.stride[d] != 0 || at / p.win.stride[d] >= p.result[d]) return;
+                window.push_back(at / p.win.stride[d]);
               }
-          out.set(p.at_image(n, t, i, pixel), a.round());
-        }
+              a.add_product(g.get(p.at_result(n, t, j, window)), w.get(p.at_kernel(t, j, i, tap)));
+            });
+          out.set(p.at_image(n, t, i, number_of_place(p.image, pixel)), a.round());
+        });
   return out;
 }
 
-array conv2d_grad_weight(const array& g, const array& x, const attributes& attrs, outcomes* where) {
-  check_convolution(g.shape.size() == 4 && x.shape.size() == 4 && g.shape[0] == x.shape[0]);
-  problem p(required_extent(attrs, "kernel"), attrs);
+array convolve_grad_weight(const array& g, const array& x, const attributes& attrs, outcomes* where) {
+  check_convolution(g.shape.size() == x.shape.size() && g.shape[0] == x.shape[0]);
+  problem p(required_extent(attrs, "kernel", spatial(x.shape).size()), attrs);
   p.n = g.shape[0];
   p.c = x.shape[1] / p.groups;
   p.o = g.shape[1] / p.groups;
-  p.image = {x.shape[2], x.shape[3]};
-  p.result = {g.shape[2], g.shape[3]};
-  check_convolution(x.shape[1] == p.c * p.groups && g.shape[1] == p.o * p.groups &&
-                    same(p.result, p.win.results(p.image)));
-  array out(g.type, {g.shape[1], p.c, p.win.kernel.h, p.win.kernel.w});
+  p.image = spatial(x.shape);
+  p.result = spatial(g.shape);
+  check_convolution(x.shape[1] == p.c * p.groups && g.shape[1] == p.o * p.groups && p.result == p.win.results(p.image));
+  array out(g.type, with_spatial(g.shape[1], p.c, p.win.kernel));
   accumulator a(g.type, p.chain, where);
   for (std::int64_t t = 0; t < p.groups; ++t)
     for (std::int64_t j = 0; j < p.o; ++j)
       for (std::int64_t i = 0; i < p.c; ++i)
-        for (std::int64_t r = 0; r < p.win.kernel.h; ++r)
-          for (std::int64_t s = 0; s < p.win.kernel.w; ++s) {
-            a.clear();
-            for (std::int64_t n = 0; n < p.n; ++n)
-              for (std::int64_t y = 0; y < p.result.h; ++y)
-                for (std::int64_t col = 0; col < p.result.w; ++col)
-                  if (const auto pixel = p.win.pixel(p.image, y, col, r, s))
-                    a.add_product(g.get(p.at_result(n, t, j, y, col)), x.get(p.at_image(n, t, i, *pixel)));
-            out.set(p.at_kernel(t, j, i, r, s), a.round());
-          }
+        for_places(p.win.kernel, [&](const extent& tap) {
+          a.clear();
+          for (std::int64_t n = 0; n < p.n; ++n)
+            for_places(p.result, [&](const extent& window) {
+              if (const auto pixel = p.win.pixel(p.image, window, tap))
+                a.add_product(g.get(p.at_result(n, t, j, window)), x.get(p.at_image(n, t, i, *pixel)));
+            });
+          out.set(p.at_kernel(t, j, i, tap), a.round());
+        });
   return out;
 }
 
-array conv2d_grad_bias(const array& g, outcomes* where) {
-  check_convolution(g.shape.size() == 4);
-  return reduce(reduction::sum, g, shape_list{0, 2, 3}, false, where);
+array convolve_grad_bias(const array& g, outcomes* where) {
+  shape_list axes{0};
+  for (std::size_t d = 2; d < g.shape.size(); ++d) axes.push_back(static_cast<std::int64_t>(d));
+  return reduce(reduction::sum, g, axes, false, where);
 }
 
 }  // namespace repdl::reference

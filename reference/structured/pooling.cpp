@@ -26,8 +26,8 @@ struct pool_windows {
   std::optional<windows> fixed;  ///< absent: adaptive
 
   /// pooled: how many windows there are if they are adaptive.
-  pool_windows(const attributes& attrs, extent of_image, std::optional<extent> pooled) : image(of_image) {
-    if (const auto k = extent_of(attrs, "kernel")) {
+  pool_windows(const attributes& attrs, const extent& of_image, const std::optional<extent>& pooled) : image(of_image) {
+    if (const auto k = extent_of(attrs, "kernel", image.size())) {
       fixed.emplace(*k, attrs, *k);
       result = fixed->results(image);
     } else {
@@ -35,17 +35,19 @@ struct pool_windows {
     }
   }
 
-  /// The present pixels of window (y, x), row-major.
-  std::vector<std::int64_t> taps(std::int64_t y, std::int64_t x) const {
+  /// The present pixels of a window, row-major.
+  std::vector<std::int64_t> taps(const extent& window) const {
     std::vector<std::int64_t> v;
     if (fixed) {
-      for (std::int64_t r = 0; r < fixed->kernel.h; ++r)
-        for (std::int64_t s = 0; s < fixed->kernel.w; ++s)
-          if (const auto pixel = fixed->pixel(image, y, x, r, s)) v.push_back(*pixel);
+      for_places(fixed->kernel, [&](const extent& tap) {
+        if (const auto pixel = fixed->pixel(image, window, tap)) v.push_back(*pixel);
+      });
     } else {
-      for (std::int64_t i = 0; i < image.h; ++i)
-        for (std::int64_t j = 0; j < image.w; ++j)
-          if (holds(y, image.h, result.h, i) && holds(x, image.w, result.w, j)) v.push_back(i * image.w + j);
+      for_places(image, [&](const extent& pixel) {
+        bool all = true;
+        for (std::size_t d = 0; d < image.size(); ++d) all &= holds(window[d], image[d], result[d], pixel[d]);
+        if (all) v.push_back(number_of_place(image, pixel));
+      });
     }
     return v;
   }
@@ -58,13 +60,12 @@ struct pool_windows {
   }
 };
 
-/// Calls f(plane, the window's index in the result, its taps) for all windows.
+/// Calls f(channel of a sample, the window, its index in the result, its taps) for all windows.
 template <class F>
-void for_windows(const pool_windows& win, std::int64_t planes, F&& f) {
-  for (std::int64_t plane = 0; plane < planes; ++plane)
-    for (std::int64_t y = 0; y < win.result.h; ++y)
-      for (std::int64_t x = 0; x < win.result.w; ++x)
-        f(plane, (plane * win.result.h + y) * win.result.w + x, win.taps(y, x));
+void for_windows(const pool_windows& win, std::int64_t channels, F&& f) {
+  std::int64_t o = 0;
+  for (std::int64_t channel = 0; channel < channels; ++channel)
+    for_places(win.result, [&](const extent& window) { f(channel, window, o++, win.taps(window)); });
 }
 
 /// The pixel of the window's greatest element: NaN wins (the first one), -0 < +0, then the first index.
@@ -79,11 +80,10 @@ std::int64_t greatest(dtype t, const elements& x, std::int64_t first, const std:
   return best;
 }
 
-/// Of window `o` of the result, row-major.
-std::int64_t divisor(const pool_windows& win, const attributes& attrs, std::int64_t o, std::size_t present) {
+std::int64_t divisor(const pool_windows& win, const attributes& attrs, const extent& window, std::size_t present) {
   if (const auto given = attribute_or<std::int64_t>(attrs, "divisor_override", 0); given != 0) return given;
   if (!attribute_or(attrs, "count_include_pad", false)) return static_cast<std::int64_t>(present);
-  return win.fixed.value().padded_taps(win.image, o / win.result.w % win.result.h, o % win.result.w);
+  return win.fixed.value().padded_taps(win.image, window);
 }
 
 /// The terms divided by -n instead of n: their signs are changed.
@@ -91,29 +91,31 @@ void change_sign(dtype t, elements& v) {
   for (std::uint64_t& x : v) x ^= format_of(t).sign_bit();
 }
 
-/// out = f(the windows, the elements, the first one of the plane, the window's index in the result, the taps) for every window.
+/// out = f(the windows, the elements, the first one of the channel, the window, the taps) for every window.
 template <class F>
 array pool(const array& x, const attributes& attrs, F&& f) {
-  check_pooling(x.shape.size() == 4);
-  const pool_windows win(attrs, {x.shape[2], x.shape[3]}, extent_of(attrs, "size"));
+  const extent image = spatial(x.shape);
+  const pool_windows win(attrs, image, extent_of(attrs, "size", image.size()));
   const elements v = elements_of(x);
-  array out(x.type, {x.shape[0], x.shape[1], win.result.h, win.result.w});
-  for_windows(win, x.shape[0] * x.shape[1], [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
-    out.set(index(o), f(win, v, plane * win.image.h * win.image.w, o, pixels));
-  });
+  array out(x.type, with_spatial(x.shape[0], x.shape[1], win.result));
+  for_windows(win, x.shape[0] * x.shape[1],
+              [&](std::int64_t channel, const extent& window, std::int64_t o, const auto& pixels) {
+                out.set(index(o), f(win, v, channel * volume(image), window, pixels));
+              });
   return out;
 }
 
 }  // namespace
 
-std::vector<array> max_pool2d(const array& x, const attributes& attrs, bool with_indices) {
+std::vector<array> max_pool(const array& x, const attributes& attrs, bool with_indices) {
   const dtype t = x.type;
   std::vector<std::int64_t> where;
-  array out = pool(x, attrs, [&](const auto&, const elements& v, std::int64_t first, std::int64_t, const auto& pixels) {
-    where.push_back(greatest(t, v, first, pixels));
-    const std::uint64_t best = v[index(first + where.back())];
-    return widen(t, best).kind == number_kind::nan ? nan_bits(t) : best;
-  });
+  array out =
+      pool(x, attrs, [&](const auto&, const elements& v, std::int64_t first, const extent&, const auto& pixels) {
+        where.push_back(greatest(t, v, first, pixels));
+        const std::uint64_t best = v[index(first + where.back())];
+        return widen(t, best).kind == number_kind::nan ? nan_bits(t) : best;
+      });
   std::vector<array> all{std::move(out)};
   if (with_indices) {
     array indices(dtype::i64, all[0].shape);
@@ -123,16 +125,17 @@ std::vector<array> max_pool2d(const array& x, const attributes& attrs, bool with
   return all;
 }
 
-array max_pool2d_backward(const array& g, const array& x, const attributes& attrs, outcomes* where) {
-  check_pooling(x.shape.size() == 4 && g.shape.size() == 4 && x.type == g.type);
-  const pool_windows win(attrs, {x.shape[2], x.shape[3]}, extent{g.shape[2], g.shape[3]});
-  check_pooling(g.shape == shape_list{x.shape[0], x.shape[1], win.result.h, win.result.w});
+array max_pool_backward(const array& g, const array& x, const attributes& attrs, outcomes* where) {
+  check_pooling(x.shape.size() == g.shape.size() && x.type == g.type);
+  const pool_windows win(attrs, spatial(x.shape), spatial(g.shape));
+  check_pooling(g.shape == with_spatial(x.shape[0], x.shape[1], win.result));
   const elements v = elements_of(x), gv = elements_of(g);
   std::vector<elements> terms(index(x.count()));  // of each pixel
-  for_windows(win, x.shape[0] * x.shape[1], [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
-    const std::int64_t first = plane * win.image.h * win.image.w;
-    terms[index(first + greatest(x.type, v, first, pixels))].push_back(gv[index(o)]);
-  });
+  for_windows(win, x.shape[0] * x.shape[1],
+              [&](std::int64_t channel, const extent&, std::int64_t o, const auto& pixels) {
+                const std::int64_t first = channel * volume(win.image);
+                terms[index(first + greatest(x.type, v, first, pixels))].push_back(gv[index(o)]);
+              });
   array out(x.type, x.shape);
   exact_sum s(x.type);
   for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -144,26 +147,26 @@ array max_pool2d_backward(const array& g, const array& x, const attributes& attr
   return out;
 }
 
-array avg_pool2d(const array& x, const attributes& attrs, outcomes* where) {
+array avg_pool(const array& x, const attributes& attrs, outcomes* where) {
   exact_sum s(x.type);
-  return pool(x, attrs,
-              [&](const pool_windows& win, const elements& v, std::int64_t first, std::int64_t o, const auto& pixels) {
-                const std::int64_t n = divisor(win, attrs, o, pixels.size());
-                elements terms;
-                for (const std::int64_t p : pixels) terms.push_back(v[index(first + p)]);
-                if (n < 0) change_sign(x.type, terms);
-                s.clear();
-                for (const std::uint64_t t : terms) s.add(t);
-                if (where != nullptr) where->push_back(s.where(n < 0 ? -n : n));
-                return s.round_mean(n < 0 ? -n : n);
-              });
+  return pool(
+      x, attrs,
+      [&](const pool_windows& win, const elements& v, std::int64_t first, const extent& window, const auto& pixels) {
+        const std::int64_t n = divisor(win, attrs, window, pixels.size());
+        elements terms;
+        for (const std::int64_t p : pixels) terms.push_back(v[index(first + p)]);
+        if (n < 0) change_sign(x.type, terms);
+        s.clear();
+        for (const std::uint64_t t : terms) s.add(t);
+        if (where != nullptr) where->push_back(s.where(n < 0 ? -n : n));
+        return s.round_mean(n < 0 ? -n : n);
+      });
 }
 
-array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* where) {
-  check_pooling(g.shape.size() == 4);
-  const extent image = required_extent(attrs, "size");
-  const pool_windows win(attrs, image, extent{g.shape[2], g.shape[3]});
-  check_pooling(g.shape[2] == win.result.h && g.shape[3] == win.result.w);
+array avg_pool_backward(const array& g, const attributes& attrs, outcomes* where) {
+  const extent image = required_extent(attrs, "size", spatial(g.shape).size());
+  const pool_windows win(attrs, image, spatial(g.shape));
+  check_pooling(spatial(g.shape) == win.result);
   struct term {
     std::uint64_t g;
     std::int64_t n;  // the window's divisor
@@ -171,13 +174,14 @@ array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* whe
   elements gv = elements_of(g);
   const bool negative = attribute_or<std::int64_t>(attrs, "divisor_override", 0) < 0;
   if (negative) change_sign(g.type, gv);
-  array out(g.type, {g.shape[0], g.shape[1], image.h, image.w});
+  array out(g.type, with_spatial(g.shape[0], g.shape[1], image));
   std::vector<std::vector<term>> terms(index(out.count()));  // of each pixel
-  for_windows(win, g.shape[0] * g.shape[1], [&](std::int64_t plane, std::int64_t o, const auto& pixels) {
-    const std::int64_t n = divisor(win, attrs, o, pixels.size());
-    for (const std::int64_t p : pixels)
-      terms[index(plane * image.h * image.w + p)].push_back({gv[index(o)], negative ? -n : n});
-  });
+  for_windows(win, g.shape[0] * g.shape[1],
+              [&](std::int64_t channel, const extent& window, std::int64_t o, const auto& pixels) {
+                const std::int64_t n = divisor(win, attrs, window, pixels.size());
+                for (const std::int64_t p : pixels)
+                  terms[index(channel * volume(image) + p)].push_back({gv[index(o)], negative ? -n : n});
+              });
   // sum of g / n = (sum of g * (c / n)) / c, c the least common multiple of the divisors.
   exact_sum one(g.type);
   mpz_t numerator, common, factor;

@@ -98,15 +98,15 @@ array matmul(const array& a, const array& b, const array* bias, const matmul_cas
              outcomes* where = nullptr);
 
 /// Convolution and pooling with the attributes of the registry (windows.hpp); bias null: none.
-array conv2d(const array& x, const array& w, const array* bias, const attributes& attrs, outcomes* where = nullptr);
-array conv2d_grad_input(const array& g, const array& w, const attributes& attrs, outcomes* where = nullptr);
-array conv2d_grad_weight(const array& g, const array& x, const attributes& attrs, outcomes* where = nullptr);
-array conv2d_grad_bias(const array& g, outcomes* where = nullptr);
+array convolve(const array& x, const array& w, const array* bias, const attributes& attrs, outcomes* where = nullptr);
+array convolve_grad_input(const array& g, const array& w, const attributes& attrs, outcomes* where = nullptr);
+array convolve_grad_weight(const array& g, const array& x, const attributes& attrs, outcomes* where = nullptr);
+array convolve_grad_bias(const array& g, outcomes* where = nullptr);
 /// out, and with indices where in its plane each is.
-std::vector<array> max_pool2d(const array& x, const attributes& attrs, bool with_indices);
-array max_pool2d_backward(const array& g, const array& x, const attributes& attrs, outcomes* where = nullptr);
-array avg_pool2d(const array& x, const attributes& attrs, outcomes* where = nullptr);
-array avg_pool2d_backward(const array& g, const attributes& attrs, outcomes* where = nullptr);
+std::vector<array> max_pool(const array& x, const attributes& attrs, bool with_indices);
+array max_pool_backward(const array& g, const array& x, const attributes& attrs, outcomes* where = nullptr);
+array avg_pool(const array& x, const attributes& attrs, outcomes* where = nullptr);
+array avg_pool_backward(const array& g, const attributes& attrs, outcomes* where = nullptr);
 
 /// The softmax family. `axis` may be negative; logsumexp reduces over several (absent: all). to: the result's format; absent: x's.
 array softmax(const array& x, std::int64_t axis, outcomes* where = nullptr, std::optional<dtype> to = {});

@@ -29,34 +29,34 @@ struct neighbours {
   std::vector<std::int64_t> y, x;
 
   neighbours(const extent& image, const extent& size, const attributes& attrs)
-      : y(sources(image.h, size.h, attribute_or(attrs, "scale_h", 0.0), attribute_or(attrs, "exact", false))),
-        x(sources(image.w, size.w, attribute_or(attrs, "scale_w", 0.0), attribute_or(attrs, "exact", false))) {}
+      : y(sources(image[0], size[0], attribute_or(attrs, "scale_h", 0.0), attribute_or(attrs, "exact", false))),
+        x(sources(image[1], size[1], attribute_or(attrs, "scale_w", 0.0), attribute_or(attrs, "exact", false))) {}
 };
 
 }  // namespace
 
 array upsample_nearest2d(const array& x, const attributes& attrs) {
   if (x.shape.size() != 4) throw std::invalid_argument("reference: upsample_nearest2d of no images");
-  const extent image{x.shape[2], x.shape[3]}, size = extent_of(attrs, "size").value();
+  const extent image{x.shape[2], x.shape[3]}, size = extent_of(attrs, "size", 2).value();
   const neighbours from(image, size, attrs);
-  array out(x.type, {x.shape[0], x.shape[1], size.h, size.w});
+  array out(x.type, {x.shape[0], x.shape[1], size[0], size[1]});
   std::size_t at = 0;
   for (std::int64_t plane = 0; plane < x.shape[0] * x.shape[1]; ++plane)
     for (const std::int64_t i : from.y)
-      for (const std::int64_t j : from.x) out.set(at++, x.get(index((plane * image.h + i) * image.w + j)));
+      for (const std::int64_t j : from.x) out.set(at++, x.get(index((plane * image[0] + i) * image[1] + j)));
   return out;
 }
 
 array upsample_nearest2d_backward(const array& g, const attributes& attrs, outcomes* where) {
   if (g.shape.size() != 4) throw std::invalid_argument("reference: upsample_nearest2d_backward of no images");
-  const extent size{g.shape[2], g.shape[3]}, image = extent_of(attrs, "size").value();
+  const extent size{g.shape[2], g.shape[3]}, image = extent_of(attrs, "size", 2).value();
   const neighbours from(image, size, attrs);
-  array out(g.type, {g.shape[0], g.shape[1], image.h, image.w});
+  array out(g.type, {g.shape[0], g.shape[1], image[0], image[1]});
   std::vector<std::vector<std::uint64_t>> terms(index(out.count()));
   std::size_t at = 0;
   for (std::int64_t plane = 0; plane < g.shape[0] * g.shape[1]; ++plane)
     for (const std::int64_t i : from.y)
-      for (const std::int64_t j : from.x) terms[index((plane * image.h + i) * image.w + j)].push_back(g.get(at++));
+      for (const std::int64_t j : from.x) terms[index((plane * image[0] + i) * image[1] + j)].push_back(g.get(at++));
   exact_sum s(g.type);
   for (std::size_t i = 0; i < terms.size(); ++i) {
     s.clear();

@@ -1,4 +1,4 @@
-// The geometry of convolutions and pooling: which image pixel a result pixel's tap meets.
+// The geometry of convolutions and pooling: which image pixel a result pixel's tap meets, along any number of axes.
 #pragma once
 
 #include <optional>
@@ -9,56 +9,98 @@
 
 namespace repdl::reference {
 
+/// The sizes of a tensor's spatial axes, which are behind samples and channels.
+inline extent spatial(const shape_list& shape) {
+  if (shape.size() < 3) throw std::invalid_argument("reference: images have samples, channels and spatial axes");
+  return {shape.begin() + 2, shape.end()};
+}
+inline shape_list with_spatial(std::int64_t samples, std::int64_t channels, const extent& e) {
+  shape_list shape{samples, channels};
+  shape.insert(shape.end(), e.begin(), e.end());
+  return shape;
+}
+inline std::int64_t volume(const extent& e) {
+  std::int64_t all = 1;
+  for (const std::int64_t x : e) all *= x;
+  return all;
+}
+
+/// Calls f(place) for every place within the sizes, row-major.
+template <class F>
+void for_places(const extent& sizes, F&& f) {
+  if (volume(sizes) == 0) return;
+  extent at(sizes.size(), 0);
+  for (;;) {
+    f(static_cast<const extent&>(at));
+    std::size_t d = sizes.size();
+    while (d > 0 && ++at[d - 1] == sizes[d - 1]) at[--d] = 0;
+    if (d == 0) return;
+  }
+}
+/// A place's number in row-major order.
+inline std::int64_t number_of_place(const extent& sizes, const extent& at) {
+  std::int64_t i = 0;
+  for (std::size_t d = 0; d < sizes.size(); ++d) i = i * sizes[d] + at[d];
+  return i;
+}
+
 struct windows {
-  extent kernel, stride{1, 1}, dilation{1, 1};
-  std::int64_t top = 0, bottom = 0, left = 0, right = 0;
+  extent kernel, stride, dilation, before, behind;
   bool ceil_mode = false;
 
-  /// The attributes stride, padding (top,bottom,left,right, or h,w, or one number) and dilation.
-  windows(extent k, const attributes& attrs, extent default_stride) : kernel(k) {
-    stride = extent_of(attrs, "stride").value_or(default_stride);
-    dilation = extent_of(attrs, "dilation").value_or(extent{1, 1});
+  /// The attributes stride, padding (before and behind each axis, or one for each axis, or one number) and dilation.
+  windows(const extent& k, const attributes& attrs, const extent& default_stride) : kernel(k) {
+    const std::size_t axes = k.size();
+    stride = extent_of(attrs, "stride", axes).value_or(default_stride);
+    dilation = extent_of(attrs, "dilation", axes).value_or(extent(axes, 1));
     const auto p = attribute_or<std::vector<std::int64_t>>(attrs, "padding", {0});
-    if (p.size() != 1 && p.size() != 2 && p.size() != 4) throw std::invalid_argument("reference: padding");
-    top = p[0];
-    bottom = p.size() == 4 ? p[1] : p[0];
-    left = p.size() == 4 ? p[2] : p.back();
-    right = p.size() == 4 ? p[3] : p.back();
+    if (p.size() != 1 && p.size() != axes && p.size() != 2 * axes) throw std::invalid_argument("reference: padding");
+    for (std::size_t d = 0; d < axes; ++d) {
+      const bool both = p.size() == 2 * axes;
+      before.push_back(both ? p[2 * d] : p.size() == 1 ? p[0] : p[d]);
+      behind.push_back(both ? p[2 * d + 1] : before.back());
+    }
     ceil_mode = attribute_or(attrs, "ceil_mode", false);
   }
+  std::size_t axes() const { return kernel.size(); }
 
   /// The number of windows along each axis of an image.
-  extent results(extent image) const {
-    const auto along = [&](std::int64_t before, std::int64_t size, std::int64_t after, std::int64_t k, std::int64_t d,
-                           std::int64_t s) {
-      std::int64_t room = before + size + after - d * (k - 1) - 1;
+  extent results(const extent& image) const {
+    extent all;
+    for (std::size_t d = 0; d < axes(); ++d) {
+      const std::int64_t s = stride[d];
+      std::int64_t room = before[d] + image[d] + behind[d] - dilation[d] * (kernel[d] - 1) - 1;
       if (ceil_mode) {  // the next multiple of s; a quotient above -1 is rounded up to 0
         if (room <= -s) throw std::invalid_argument("reference: no window");
         while (room % s != 0) ++room;
-        return room / s * s >= before + size ? room / s : room / s + 1;
+        all.push_back(room / s * s >= before[d] + image[d] ? room / s : room / s + 1);
+      } else {
+        if (room < 0) throw std::invalid_argument("reference: the window is larger than the padded image");
+        all.push_back(room / s + 1);
       }
-      if (room < 0) throw std::invalid_argument("reference: the window is larger than the padded image");
-      return room / s + 1;
-    };
-    return {along(top, image.h, bottom, kernel.h, dilation.h, stride.h),
-            along(left, image.w, right, kernel.w, dilation.w, stride.w)};
+    }
+    return all;
   }
 
-  /// The pixel, as a row-major index, under tap (r, s) of window (y, x); nothing where it is outside the image.
-  std::optional<std::int64_t> pixel(extent image, std::int64_t y, std::int64_t x, std::int64_t r,
-                                    std::int64_t s) const {
-    const std::int64_t row = y * stride.h + r * dilation.h - top;
-    const std::int64_t column = x * stride.w + s * dilation.w - left;
-    if (row < 0 || row >= image.h || column < 0 || column >= image.w) return std::nullopt;
-    return row * image.w + column;
+  /// The pixel, as a row-major index, under a tap of a window; nothing where it is outside the image.
+  std::optional<std::int64_t> pixel(const extent& image, const extent& window, const extent& tap) const {
+    std::int64_t i = 0;
+    for (std::size_t d = 0; d < axes(); ++d) {
+      const std::int64_t at = window[d] * stride[d] + tap[d] * dilation[d] - before[d];
+      if (at < 0 || at >= image[d]) return std::nullopt;
+      i = i * image[d] + at;
+    }
+    return i;
   }
 
-  /// How many taps of window (y, x) are on the padded image.
-  std::int64_t padded_taps(extent image, std::int64_t y, std::int64_t x) const {
+  /// How many taps of a window are on the padded image.
+  std::int64_t padded_taps(const extent& image, const extent& window) const {
     std::int64_t n = 0;
-    for (std::int64_t r = 0; r < kernel.h; ++r)
-      for (std::int64_t s = 0; s < kernel.w; ++s)
-        n += y * stride.h + r < top + image.h + bottom && x * stride.w + s < left + image.w + right ? 1 : 0;
+    for_places(kernel, [&](const extent& tap) {
+      bool on = true;
+      for (std::size_t d = 0; d < axes(); ++d) on &= window[d] * stride[d] + tap[d] < before[d] + image[d] + behind[d];
+      n += on ? 1 : 0;
+    });
     return n;
   }
 };

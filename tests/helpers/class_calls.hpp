@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -57,10 +58,12 @@ inline class_call call_at(const std::string& op, const shape_list& x, const attr
 struct geometry {
   std::int64_t n, groups, c, o, h, w, kh, kw;
   integers stride, padding, dilation;
+  std::int64_t d = 0, kd = 0;  ///< of three axes
 };
+inline bool is_3d(const std::string& op) { return op.find("3d") != std::string::npos; }
 
 // Disjoint windows, "same" padding, strides, dilation, groups, depthwise, a 1x1 image, a kernel larger than the image.
-inline const geometry geometries[] = {
+inline const geometry geometries_2d[] = {
     {2, 1, 4, 6, 12, 12, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}}, {4, 1, 2, 8, 10, 10, 2, 2, {2, 2}, {0, 0, 0, 0}, {1, 1}},
     {2, 2, 2, 4, 11, 9, 3, 2, {2, 1}, {1, 0, 2, 1}, {1, 2}},  {2, 6, 1, 2, 9, 9, 3, 3, {1, 1}, {0, 2, 1, 0}, {1, 1}},
     {8, 1, 16, 24, 5, 5, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}}, {16, 1, 8, 32, 1, 1, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}},
@@ -69,9 +72,26 @@ inline const geometry geometries[] = {
     {4, 4, 2, 4, 12, 11, 1, 3, {1, 1}, {0, 0, 1, 1}, {1, 1}},
 };
 
+// Of three axes: a depth without padding, "same" padding, strides and dilation, a kernel deeper than the image, groups, depthwise.
+inline const geometry geometries_3d[] = {
+    {2, 1, 4, 6, 7, 6, 3, 3, {1, 1, 1}, {1, 1, 1, 1, 1, 1}, {1, 1, 1}, 6, 3},
+    {4, 1, 2, 8, 6, 6, 2, 2, {2, 2, 2}, {0, 0, 0, 0, 0, 0}, {1, 1, 1}, 6, 2},
+    {2, 2, 2, 4, 7, 6, 3, 2, {2, 2, 1}, {2, 1, 1, 0, 2, 1}, {2, 1, 2}, 9, 3},
+    {2, 6, 1, 2, 6, 6, 3, 3, {1, 1, 1}, {1, 0, 0, 2, 1, 0}, {1, 1, 1}, 5, 3},
+    {8, 1, 16, 24, 3, 3, 1, 1, {1, 1, 1}, {0, 0, 0, 0, 0, 0}, {1, 1, 1}, 3, 1},
+    {4, 1, 4, 8, 3, 3, 3, 3, {1, 1, 1}, {2, 2, 1, 1, 1, 1}, {1, 1, 1}, 2, 5},
+    {2, 1, 3, 4, 12, 12, 3, 3, {3, 3, 2}, {0, 2, 2, 1, 0, 2}, {1, 2, 1}, 12, 4},
+    {2, 1, 24, 12, 4, 4, 3, 3, {1, 1, 1}, {1, 1, 1, 1, 1, 1}, {1, 1, 1}, 4, 3},
+    {6, 1, 3, 12, 6, 5, 1, 1, {2, 1, 1}, {1, 1, 0, 0, 0, 0}, {1, 1, 1}, 7, 3},
+};
+
 inline class_call convolution(const std::string& op, const geometry& g, bool chain, bool bias) {
-  const shape_list kernel{g.groups * g.o, g.c, g.kh, g.kw};
-  return call_at(op, {g.n, g.groups * g.c, g.h, g.w},
+  shape_list kernel{g.groups * g.o, g.c, g.kh, g.kw}, image{g.n, g.groups * g.c, g.h, g.w};
+  if (g.kd != 0) {
+    kernel.insert(kernel.begin() + 2, g.kd);
+    image.insert(image.begin() + 2, g.d);
+  }
+  return call_at(op, image,
                  {list("stride", g.stride),
                   list("padding", g.padding),
                   list("dilation", g.dilation),
@@ -83,25 +103,32 @@ inline class_call convolution(const std::string& op, const geometry& g, bool cha
 inline std::vector<class_call> convolutions(const std::string& op) {
   std::vector<class_call> all;
   if (find(op)->attrs.empty()) {  // a sum
-    for (const shape_list& s : {shape_list{2, 5000, 1, 1},
-                                {3, 6000, 2, 1},
-                                {4, 3000, 2, 3},
-                                {1, 2500, 5, 5},
-                                {3, 2000, 2, 3},
-                                {2, 300, 17, 16},
-                                {8, 30, 25, 26}})
+    for (shape_list s : {shape_list{2, 5000, 1, 1},
+                         {3, 6000, 2, 1},
+                         {4, 3000, 2, 3},
+                         {1, 2500, 5, 5},
+                         {3, 2000, 2, 3},
+                         {2, 300, 17, 16},
+                         {8, 30, 25, 26}}) {
+      if (is_3d(op)) s.insert(s.begin() + 2, s[0] == 3 ? 2 : 1);
       all.push_back({{s}, {}});
+    }
     return all;
   }
+  const std::span<const geometry> geometries =
+      is_3d(op) ? std::span<const geometry>(geometries_3d) : std::span<const geometry>(geometries_2d);
   const bool to_weight = has(find(op)->attrs, "kernel");
   for (const geometry& g : geometries) {
     for (const bool bias : {false, true}) {
       if (bias && !has(find(op)->in, "bias")) continue;
       all.push_back(convolution(op, g, false, bias));
-      if (to_weight && g.kh * g.kw * g.c * g.o < 500) all.push_back(all.back());
+      if (to_weight && std::max<std::int64_t>(g.kd, 1) * g.kh * g.kw * g.c * g.o < 500) all.push_back(all.back());
     }
   }
-  if (to_weight) {
+  if (to_weight && is_3d(op)) {
+    all.push_back(
+        convolution(op, {2, 1, 20, 40, 4, 4, 3, 3, {1, 1, 1}, {1, 1, 1, 1, 1, 1}, {1, 1, 1}, 3, 3}, false, false));
+  } else if (to_weight) {
     all.push_back(convolution(op, {2, 1, 40, 60, 4, 4, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}}, false, false));
   }
   for (const geometry& g : geometries) all.push_back(convolution(op, g, true, true));
@@ -122,7 +149,11 @@ inline std::vector<class_call> adaptive_poolings(const std::string& op) {
                                            {12, 15, 10, 6, 10},
                                            {300, 8, 4, 4, 2}}) {
     const std::int64_t planes = backward ? (most + 2) / 3 : has(find(op)->out, "indices") ? (most + 1) / 2 : most;
-    all.push_back(call_at(op, {2, planes, h, w}, {list("size", {oh, ow})}));
+    if (is_3d(op)) {  // two places in depth, of three
+      all.push_back(call_at(op, {2, (planes + 1) / 2, 3, h, w}, {list("size", {2, oh, ow})}));
+    } else {
+      all.push_back(call_at(op, {2, planes, h, w}, {list("size", {oh, ow})}));
+    }
   }
   return all;
 }
@@ -143,14 +174,29 @@ inline std::vector<class_call> poolings(const std::string& op) {
       {90, 8, 8, 2, 2, {1, 1}, {1, 0, 1, 0}, true},    {10, 16, 16, 8, 8, {8, 8}, {0, 0, 0, 0}, false},
       {400, 8, 4, 2, 2, {2, 2}, {0, 0, 0, 0}, false},  {700, 6, 3, 3, 1, {3, 1}, {0, 0, 0, 0}, false}};
   std::vector<class_call> all;
+  std::int64_t turn = 0;
   for (const pool& p : pools) {
-    all.push_back(call_at(op, {2, p.planes, p.h, p.w},
-                          {list("kernel", {p.kh, p.kw}),
-                           list("stride", p.stride),
-                           list("padding", p.padding),
-                           {"count_include_pad", p.include}}));
+    shape_list image{2, p.planes, p.h, p.w};
+    integers kernel{p.kh, p.kw}, stride = p.stride, padding = p.padding;
+    if (is_3d(op)) {  // the same planes, beside others in depth
+      const std::int64_t kd = 1 + turn++ % 3;
+      const bool overlaps = padding != integers(4, 0);
+      image.insert(image.begin() + 2, overlaps ? kd + 1 : kd);
+      image[1] = (image[1] + 1) / 2;
+      kernel.insert(kernel.begin(), kd);
+      stride.insert(stride.begin(), overlaps ? 1 : kd);
+      padding.insert(padding.begin(), {kd - 1, 0});
+      if (!overlaps) padding[0] = 0;
+    }
+    all.push_back(call_at(
+        op, image,
+        {list("kernel", kernel), list("stride", stride), list("padding", padding), {"count_include_pad", p.include}}));
   }
-  if (has(known, "dilation")) {
+  if (has(known, "dilation") && is_3d(op)) {
+    all.push_back(call_at(op, {1, 10, 7, 11, 10},
+                          {list("kernel", {2, 3, 2}), list("stride", {1, 2, 2}), list("padding", {1, 0, 1, 1, 0, 0}),
+                           list("dilation", {3, 2, 3})}));
+  } else if (has(known, "dilation")) {
     all.push_back(call_at(
         op, {1, 20, 11, 10},
         {list("kernel", {3, 2}), list("stride", {2, 2}), list("padding", {1, 1, 0, 0}), list("dilation", {2, 3})}));

@@ -476,57 +476,71 @@ class maker {
     add("dtype", format());
   }
 
+  std::size_t spatial_axes() const { return op_.name.find("3d") == std::string::npos ? 2 : 3; }
+  /// A number for each spatial axis.
+  template <class Draw>
+  reference::extent each_axis(const Draw& draw) {
+    reference::extent e;
+    for (std::size_t d = 0; d < spatial_axes(); ++d) e.push_back(draw());
+    return e;
+  }
+
   integers draw_padding(std::int64_t most) {
-    if (one_in(3)) return {0, 0, 0, 0};
-    const integers p{from_to(0, most), from_to(0, most), from_to(0, most), from_to(0, most)};
+    const std::size_t axes = spatial_axes();
+    if (one_in(3)) return integers(2 * axes, 0);
+    integers p;
+    for (std::size_t d = 0; d < 2 * axes; ++d) p.push_back(from_to(0, most));
     if (one_in(4)) return {p[0]};
-    if (one_in(4)) return {p[0], p[1]};
+    if (one_in(4)) p.resize(axes);
     return p;
   }
 
   struct geometry {
-    std::int64_t h, w, oh, ow;
+    reference::extent image, results;
   };
   /// Image sizes for the windows drawn so far: at least one window along each axis.
-  geometry image_for(reference::extent k, std::int64_t most, reference::extent default_stride) {
+  geometry image_for(const reference::extent& k, std::int64_t most, const reference::extent& default_stride) {
     const reference::windows win(k, c_.attrs, default_stride);
-    const auto along = [&](std::int64_t reach, std::int64_t padded) {
-      const std::int64_t least = std::max<std::int64_t>(1, reach - padded);
-      return least + from_to(0, most);
-    };
-    const std::int64_t h = along(win.dilation.h * (k.h - 1) + 1, win.top + win.bottom);
-    const std::int64_t w = along(win.dilation.w * (k.w - 1) + 1, win.left + win.right);
-    const reference::extent results = win.results({h, w});
-    return {h, w, results.h, results.w};
+    geometry g;
+    for (std::size_t d = 0; d < k.size(); ++d) {
+      const std::int64_t reach = win.dilation[d] * (k[d] - 1) + 1;
+      const std::int64_t least = std::max<std::int64_t>(1, reach - win.before[d] - win.behind[d]);
+      g.image.push_back(least + from_to(0, most));
+    }
+    g.results = win.results(g.image);
+    return g;
   }
+  /// Images are smaller where they have three axes.
+  std::int64_t of_axes(std::int64_t two, std::int64_t three) const { return spatial_axes() == 2 ? two : three; }
 
   void convolution() {
+    using reference::volume;
+    using reference::with_spatial;
     std::int64_t n = from_to(1, 3);
     const std::int64_t groups = one_in(2) ? 1 : from_to(2, 4);
     std::int64_t c = magnitude(one_in(6) ? 6 : 3), o = magnitude(one_in(6) ? 6 : 3);
     if (one_in(6)) c = o = 1;
-    const std::int64_t most = one_in(8) ? 40 : 12;
+    const std::int64_t most = one_in(8) ? of_axes(40, 12) : of_axes(12, 5);
     if (one_in(60)) (w_.flip() ? n : c) = 0;
-    const reference::extent k{from_to(1, one_in(6) ? 7 : 3), from_to(1, one_in(6) ? 7 : 3)};
+    const reference::extent k = each_axis([&] { return from_to(1, one_in(6) ? of_axes(7, 4) : 3); });
     const std::int64_t largest_stride = one_in(2) ? 1 : 3;
-    integers stride{from_to(1, largest_stride), from_to(1, largest_stride)};
+    integers stride = each_axis([&] { return from_to(1, largest_stride); });
     const bool square = one_in(3);
-    if (square) stride[1] = stride[0];
+    if (square) stride.assign(stride.size(), stride[0]);
     add("stride", square && w_.flip() ? integers{stride[0]} : stride);
-    add("padding", draw_padding(std::max(k.h, k.w)));
+    add("padding", draw_padding(*std::max_element(k.begin(), k.end())));
     const std::int64_t largest_dilation = one_in(2) ? 1 : 3;
-    integers dilation{from_to(1, largest_dilation), from_to(1, largest_dilation)};
-    add("dilation", dilation);
+    add("dilation", each_axis([&] { return from_to(1, largest_dilation); }));
     if (groups > 1 || w_.flip()) add("groups", groups);
-    geometry g = image_for(k, most, {1, 1});
+    const geometry g = image_for(k, most, reference::extent(k.size(), 1));
     const std::int64_t limit = one_in(25) ? 1 << 23 : 1 << 18;
-    const auto products = [&] { return n * groups * o * g.oh * g.ow * c * k.h * k.w; };
+    const auto products = [&] { return n * groups * o * volume(g.results) * c * volume(k); };
     while (products() > limit && (c > 1 || o > 1)) (c >= o ? c : o) /= 2;
     work_ = products();
     const bool chain = one_in(4);
     const dtype type = chain ? dtype::f32 : own_format();
-    add_input({n, groups * c, g.h, g.w}, type);
-    add_input({groups * o, c, k.h, k.w}, type);
+    add_input(with_spatial(n, groups * c, g.image), type);
+    add_input(with_spatial(groups * o, c, k), type);
     if (one_in(3)) add_input({groups * o}, type);
     accumulate(chain);
   }
@@ -535,47 +549,48 @@ class maker {
     const bool max = has(f_.attrs, "dilation");
     std::int64_t n = from_to(1, 3), c = magnitude(4);
     if (one_in(60)) (w_.flip() ? n : c) = 0;
-    const std::int64_t largest = one_in(6) ? 9 : 3;
-    const reference::extent k{from_to(1, largest), from_to(1, largest)};
-    add("kernel", integers{k.h, k.w});
+    const std::int64_t largest = one_in(6) ? of_axes(9, 4) : 3;
+    const reference::extent k = each_axis([&] { return from_to(1, largest); });
+    add("kernel", k);
     if (!one_in(3)) {
       const std::int64_t most = one_in(2) ? 2 : 5;
-      add("stride", integers{from_to(1, most), from_to(1, most)});
+      add("stride", each_axis([&] { return from_to(1, most); }));
     }
     bool dilated = false;
     if (max && one_in(2)) {
-      integers dilation{from_to(1, 3), from_to(1, 3)};
-      dilated = dilation[0] > 1 || dilation[1] > 1;
+      const integers dilation = each_axis([&] { return from_to(1, 3); });
+      dilated = *std::max_element(dilation.begin(), dilation.end()) > 1;
       add("dilation", dilation);
     }
-    // Every window of max_pool2d has an element of the image: in front of a window of taps side by side fewer than k.
+    // Every window of a maximum has an element of the image: in front of a window of taps side by side fewer than k.
     if (!max) {
-      add("padding", draw_padding(std::max(k.h, k.w)));
+      add("padding", draw_padding(*std::max_element(k.begin(), k.end())));
     } else if (!dilated) {
-      add("padding", draw_padding(std::min(k.h, k.w) - 1));
+      add("padding", draw_padding(*std::min_element(k.begin(), k.end()) - 1));
     }
     if (!max && w_.flip()) add("count_include_pad", w_.flip());
     if (one_in(3)) add("ceil_mode", w_.flip());
     if (!max && one_in(4)) add("divisor_override", any_of<std::int64_t>({0, 1, -1, 3, -4, 7, INT32_MAX, -INT32_MAX}));
     const dtype type = own_format();
-    const geometry g = image_for(k, one_in(8) ? 60 : 12, k);
-    add_input({n, c, g.h, g.w}, type);
-    work_ = n * c * g.oh * g.ow * k.h * k.w;
+    const geometry g = image_for(k, one_in(8) ? of_axes(60, 12) : of_axes(12, 5), k);
+    add_input(reference::with_spatial(n, c, g.image), type);
+    work_ = n * c * reference::volume(g.results) * reference::volume(k);
   }
 
   void adaptive_pooling() {
     std::int64_t n = from_to(1, 3), c = magnitude(4);
     if (one_in(60)) (w_.flip() ? n : c) = 0;
-    const std::int64_t most = one_in(6) ? 60 : 12;
-    std::int64_t h = from_to(1, most), w = from_to(1, most), oh = from_to(one_in(20) ? 0 : 1, 9), ow = from_to(1, 9);
+    const std::int64_t most = one_in(6) ? of_axes(60, 12) : of_axes(12, 6);
+    reference::extent image = each_axis([&] { return from_to(1, most); });
+    reference::extent pooled{from_to(one_in(20) ? 0 : 1, of_axes(9, 5))};
+    while (pooled.size() < image.size()) pooled.push_back(from_to(1, of_axes(9, 5)));
     if (one_in(3)) {  // all of one size
-      h = oh * from_to(1, 5);
-      w = ow * from_to(1, 5);
+      for (std::size_t d = 0; d < image.size(); ++d) image[d] = pooled[d] * from_to(1, of_axes(5, 3));
     }
-    if (record_->proof == ops::proof_kind::select) h = std::max<std::int64_t>(h, 1);
-    add_input({n, c, h, w}, own_format());
-    add("size", integers{oh, ow});
-    work_ = n * c * (h + oh) * (w + ow);
+    if (record_->proof == ops::proof_kind::select) image[0] = std::max<std::int64_t>(image[0], 1);
+    add_input(reference::with_spatial(n, c, image), own_format());
+    add("size", pooled);
+    work_ = n * c * (reference::volume(image) + reference::volume(pooled));
   }
 
   void upsampling() {
@@ -1099,12 +1114,13 @@ bool is_possible(const op_info& op, int rank, std::size_t kind) {
       record != nullptr && (record->axes == ops::row_axes::classes || record->axes == ops::row_axes::channels ||
                             record->axes == ops::row_axes::groups || has(op.attrs, "alpha") ||
                             ((family == "softmax" || family == "scan") && record->axes == ops::row_axes::last));
-  const int least = image                                         ? 4
+  const int images = op.name.find("3d") == std::string::npos ? 4 : 5;
+  const int least = image                                         ? images
                     : family == "matmul" || family == "attention" ? 2
                     : vector || family == "draw"                  ? 1
                     : one_axis                                    ? 1
                                                                   : 0;
-  const int most = image ? 4 : vector ? 1 : family == "draw" ? 2 : max_rank;
+  const int most = image ? images : vector ? 1 : family == "draw" ? 2 : max_rank;
   if (rank < least || rank > most) return false;
   if (kind == reference::every_layout.size()) {
     return rank > 0 && broadcasts(op) && op.in.size() > 1;

@@ -11,13 +11,15 @@ namespace {
 
 void run_pool(const plan::pool_plan& p, const dispatch::launch& l, const pool_kernels& kernels,
               counters& count) noexcept {
-  const bool backward = p.op == ops::op_id::max_pool2d_backward || p.op == ops::op_id::avg_pool2d_backward;
-  const std::int64_t height = backward ? p.h : p.oh;
-  const bool channels_inside = p.c > 1 && p.out_stride[1] < p.out_stride[2];
+  const auto out_size = [&](std::size_t d) { return p.backward() ? p.axis[d].image : p.axis[d].windows; };
+  const std::int64_t depth = out_size(0), height = out_size(1);
+  const bool channels_inside = p.c > 1 && p.out_stride[1] < p.out_stride[3];
   const std::int64_t piece = channels_inside ? 4 : 32;
-  const std::int64_t pieces = (height + piece - 1) / piece;
+  const std::int64_t of_plane = (height + piece - 1) / piece;
+  const std::int64_t pieces = depth * of_plane;
   const std::int64_t total = p.n * p.c * pieces;
-  const std::int64_t elements = p.n * p.c * (p.h * p.w + p.oh * p.ow);
+  const auto& [z, y, x] = p.axis;
+  const std::int64_t elements = p.n * p.c * (z.image * y.image * x.image + z.windows * y.windows * x.windows);
   const int threads = worthwhile_threads(l.threads, static_cast<double>(elements), 0.5);
   parallel(threads, [&](int thread, int workers) {
     pool_counts counts;
@@ -28,8 +30,9 @@ void run_pool(const plan::pool_plan& p, const dispatch::launch& l, const pool_ke
       const std::int64_t channel = channels_inside ? i % inner : outer % p.c;
       const std::int64_t at = channels_inside ? outer % pieces : i % inner;
       const std::int64_t sample = outer / (channels_inside ? pieces : p.c);
-      const pool_rows rows{sample, channel, at * piece, std::min(height, (at + 1) * piece),
-                           l.first_tier > tier::double_double};
+      const std::int64_t first = at % of_plane * piece;
+      const pool_rows rows{
+          sample, channel, at / of_plane, first, std::min(height, first + piece), l.first_tier > tier::double_double};
       kernels.run(p, rows, counts);
     }
     for (int k = 0; k < 4; ++k) count.add(static_cast<tier>(k), counts.elements[k]);

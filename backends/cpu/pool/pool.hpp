@@ -6,9 +6,9 @@
 
 namespace repdl::cpu {
 
-// Rows [begin, end) of the output of one plane.
+// Rows [begin, end) of the output of one plane, at `depth` of a volume.
 struct pool_rows {
-  std::int64_t sample, channel, begin, end;
+  std::int64_t sample, channel, depth, begin, end;
   bool force_exact;
 };
 

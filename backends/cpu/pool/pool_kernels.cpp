@@ -1,10 +1,10 @@
 // Pooling: rows of one plane at a time. Compiled once per instruction set.
 //
-// A row is worked on in spans of columns that fit the buffers. Forward, the window's rows are combined column by column
-// first, then the columns of each window: fewer operations than window by window, and side by side in memory. Backward,
+// A row is worked on in spans of columns that fit the buffers. Forward, the window's rows, of all its slices, are combined column
+// by column first, then the columns of each window: fewer operations than window by window, and side by side in memory. Backward,
 // the row of pixels gathers from the windows that hold it; max_pool2d_backward keeps the winners of the last few rows
-// of windows. Elements whose binary64 sum rounded anywhere are finished one by one (ops/sums/pool.hpp), as are windows that
-// do not fit the buffers, and all averages of binary64.
+// of windows, of each slice of them. Elements whose binary64 sum rounded anywhere are finished one by one (ops/sums/pool.hpp), as
+// are windows that do not fit the buffers, and all averages of binary64.
 #include "backends/cpu/pool/pool.hpp"
 #include "librepdl/num/format.hpp"
 #include "librepdl/ops/sums/pool.hpp"
@@ -56,15 +56,19 @@ struct sums {
 
 template <class T>
 struct pool_pass {
-  using pool_plane = num::pool_plane<T, int64_t>;
+  using volume = num::pool_volume<T, int64_t>;
+  using place = typename volume::place;
   using key_type = num::order_key_of<T>;
   static constexpr key_type no_key = num::no_key_of<key_type>;
   static constexpr bool is_wide = std::is_same_v<T, double>;
   static constexpr tier first_tier = is_wide ? tier::double_double : tier::binary64;
 
   const plan::pool_plan& p;
-  const pool_plane plane;
-  T* const out;  // the output's plane
+  const plan::window_axis &z, &h, &w;
+  const bool is_plane;  // of two axes
+  const volume vol;
+  const int64_t depth;  // of the output's plane
+  T* const out;         // that
   int64_t* const indices;
   const int64_t out_row, out_column;
   const double force;
@@ -72,93 +76,115 @@ struct pool_pass {
 
   pool_pass(const plan::pool_plan& plan, const pool_rows& rows, pool_counts& c)
       : p(plan),
-        plane(num::plane_of<T, int64_t>(plan, rows.sample, rows.channel)),
-        out(static_cast<T*>(plan.out) + rows.sample * plan.out_stride[0] + rows.channel * plan.out_stride[1]),
-        indices(plan.indices == nullptr
-                    ? nullptr
-                    : plan.indices + rows.sample * plan.indices_stride[0] + rows.channel * plan.indices_stride[1]),
-        out_row(plan.out_stride[2]),
-        out_column(plan.out_stride[3]),
+        z(plan.axis[0]),
+        h(plan.axis[1]),
+        w(plan.axis[2]),
+        is_plane(z == plan::window_axis{}),
+        vol(num::volume_of<T, int64_t>(plan, rows.sample, rows.channel)),
+        depth(rows.depth),
+        out(static_cast<T*>(plan.out) + plane_at(plan.out_stride, rows)),
+        indices(plan.indices == nullptr ? nullptr : plan.indices + plane_at(plan.indices_stride, rows)),
+        out_row(plan.out_stride[3]),
+        out_column(plan.out_stride[4]),
         force(rows.force_exact ? num::infinity : 0.0),
         counts(c) {}
 
+  static int64_t plane_at(const plan::image_strides& stride, const pool_rows& rows) {
+    return rows.sample * stride[0] + rows.channel * stride[1] + rows.depth * stride[2];
+  }
+
+  place at(int64_t i, int64_t j) const { return {depth, i, j}; }
   void put(int64_t i, int64_t j, T v) const { out[i * out_row + j * out_column] = v; }
-  void decide(int64_t i, int64_t j, num::decided_value<T> c, T (pool_plane::*exact)(int64_t, int64_t) const) const {
-    put(i, j, c.decided ? c.value : (plane.*exact)(i, j));
+  void decide(int64_t i, int64_t j, num::decided_value<T> c, T (volume::*exact)(place) const) const {
+    put(i, j, c.decided ? c.value : (vol.*exact)(at(i, j)));
     add_count(counts, c.decided ? first_tier : tier::exact, 1);
   }
 
   // Windows side by side whose columns fit a buffer; 0: not even one does, or they are not all of one size.
   int64_t windows_per_span() const {
     if (p.adaptive) return 0;
-    const int64_t span = (p.kw - 1) * p.dilation.w + 1;
-    return span > width ? 0 : smaller((width - span) / p.stride.w + 1, width);
+    const int64_t span = (w.kernel - 1) * w.dilation + 1;
+    return span > width ? 0 : smaller((width - span) / w.stride + 1, width);
+  }
+
+  // Whether the taps of every window are numbered in 31 bits.
+  bool has_small_windows() const { return !p.adaptive && z.kernel * h.kernel * w.kernel < (int64_t{1} << 31); }
+  // Calls use(the image's row, its tap's number (slice, row)) for the rows of the windows (oz, oy) that are present.
+  template <class Use>
+  [[gnu::always_inline]] void for_lines(int64_t oz, int64_t oy, Use&& use) const {
+    using range = typename volume::range;
+    const range slices = is_plane ? range{0, 1} : vol.z.present(oz);
+    const range rows = vol.y.present(oy);
+    const T* const first = vol.image + vol.y.origin(oy) * vol.image_row;
+    for (int64_t q = slices.begin; q < slices.end; ++q) {
+      const T* const slice = is_plane ? first : first + vol.z.position(oz, q) * vol.image_slice;
+      for (int64_t r = rows.begin; r < rows.end; ++r) use(slice + r * h.dilation * vol.image_row, q * h.kernel + r);
+    }
   }
 
   // ---- max_pool2d
 
   void put_winner(int64_t oy, int64_t ox, T v, int64_t where) const {
     put(oy, ox, v);
-    indices[oy * p.indices_stride[2] + ox * p.indices_stride[3]] = where;
+    indices[oy * p.indices_stride[3] + ox * p.indices_stride[4]] = where;
   }
   void max_row_with_indices(int64_t oy) const {
-    const bool side_by_side = !p.adaptive && p.kh * p.kw < (int64_t{1} << 31);
-    for (int64_t first = 0; first < p.ow; first += width) {
-      const int64_t n = smaller(width, p.ow - first);
+    const bool side_by_side = has_small_windows();
+    for (int64_t first = 0; first < w.windows; first += width) {
+      const int64_t n = smaller(width, w.windows - first);
       int32_t tap[width];
-      if (side_by_side) find_winners(oy, first, n, tap);
+      if (side_by_side) find_winners(depth, oy, first, n, tap);
       for (int64_t ox = first; ox < first + n; ++ox) {
         int64_t where;
         T v;
         if (side_by_side) {
-          const auto columns = static_cast<int32_t>(p.kw);
-          const int64_t i = plane.y.position(oy, tap[ox - first] / columns);
-          const int64_t j = plane.x.position(ox, tap[ox - first] % columns);
-          where = plane.index_of(i, j);
-          v = num::order_value<T>(num::order_key(plane.at_image(i, j), num::order_max), num::order_max);
+          const auto rows = static_cast<int32_t>(h.kernel), columns = static_cast<int32_t>(w.kernel);
+          const int32_t row = tap[ox - first] / columns;
+          const place i = vol.position(at(oy, ox), {row / rows, row % rows, tap[ox - first] % columns});
+          where = vol.index_of(i);
+          v = num::order_value<T>(num::order_key(vol.at_image(i), num::order_max), num::order_max);
         } else {
-          v = plane.max_value(oy, ox, &where);
+          v = vol.max_value(at(oy, ox), &where);
         }
         put_winner(oy, ox, v, where);
       }
     }
-    add_count(counts, tier::proved, p.ow);
+    add_count(counts, tier::proved, w.windows);
   }
   void max_row(int64_t oy) const {
     if (p.indices != nullptr) return max_row_with_indices(oy);
     const int64_t most = windows_per_span();
-    const auto rows = plane.y.present(oy);
-    for (int64_t first = 0; first < p.ow; first += most) {
+    for (int64_t first = 0; first < w.windows; first += most) {
       if (most == 0) {
-        for (int64_t ox = 0; ox < p.ow; ++ox) put(oy, ox, plane.max_value(oy, ox));
+        for (int64_t ox = 0; ox < w.windows; ++ox) put(oy, ox, vol.max_value(at(oy, ox)));
         break;
       }
-      const int64_t n = smaller(most, p.ow - first);
+      const int64_t n = smaller(most, w.windows - first);
       alignas(64) key_type column[width];
       alignas(64) key_type best[width];
-      const int64_t from = first * p.stride.w - p.left;  // the image column of column[0]
-      const int64_t span = (n - 1) * p.stride.w + (p.kw - 1) * p.dilation.w + 1;
+      const int64_t from = first * w.stride - w.before;  // the image column of column[0]
+      const int64_t span = (n - 1) * w.stride + (w.kernel - 1) * w.dilation + 1;
       for (int64_t j = 0; j < span; ++j) column[j] = no_key;
       const int64_t begin = larger(from, 0);
-      const int64_t length = smaller(from + span, p.w) - begin;
+      const int64_t length = smaller(from + span, w.image) - begin;
       key_type* const to = column + (begin - from);
-      for (int64_t r = rows.begin; r < rows.end; ++r) {
-        const T* const line =
-            plane.image + (oy * p.stride.h + r * p.dilation.h - p.top) * plane.image_row + begin * plane.image_column;
-        with_stride(
-            plane.image_column, [&](auto step) __attribute__((always_inline)) {
+      for_lines(
+          depth, oy, [&](const T* start, int64_t) __attribute__((always_inline)) {
+            const T* const line = start + begin * vol.image_column;
+            with_stride(
+                vol.image_column, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
-              for (int64_t j = 0; j < length; ++j) {
-                const key_type key = num::order_key(line[j * step], num::order_max);
-                to[j] = key > to[j] ? key : to[j];
-              }
-            });
-      }
+                  for (int64_t j = 0; j < length; ++j) {
+                    const key_type key = num::order_key(line[j * step], num::order_max);
+                    to[j] = key > to[j] ? key : to[j];
+                  }
+                });
+          });
       for (int64_t x = 0; x < n; ++x) best[x] = no_key;
-      for (int64_t s = 0; s < p.kw; ++s) {
-        const key_type* const tap = column + s * p.dilation.w;
+      for (int64_t s = 0; s < w.kernel; ++s) {
+        const key_type* const tap = column + s * w.dilation;
         with_stride(
-            p.stride.w, [&](auto step) __attribute__((always_inline)) {
+            w.stride, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
               for (int64_t x = 0; x < n; ++x) best[x] = tap[x * step] > best[x] ? tap[x * step] : best[x];
             });
@@ -170,17 +196,10 @@ struct pool_pass {
             for (int64_t x = 0; x < n; ++x) line[x * step] = num::order_value<T>(best[x], num::order_max);
           });
     }
-    add_count(counts, tier::proved, p.ow);
+    add_count(counts, tier::proved, w.windows);
   }
 
   // ---- avg_pool2d
-
-  // The taps of output y along an axis that an average divides by.
-  int64_t counted(const num::pool_axis<int64_t>& axis, int64_t y) const {
-    if (p.count_include_pad) return axis.padded_taps(y);
-    const auto taps = axis.present(y);
-    return taps.end - taps.begin;
-  }
 
   void average_row(int64_t oy) const {
     if constexpr (is_wide) {
@@ -191,56 +210,57 @@ struct pool_pass {
   }
   // Windows one by one.
   void averages(int64_t oy) const {
-    for (int64_t ox = 0; ox < p.ow; ++ox) {
-      decide(oy, ox, pool_plane::finish_average(plane.average(oy, ox), force, plane.count(oy, ox)),
-             &pool_plane::exact_average);
+    for (int64_t ox = 0; ox < w.windows; ++ox) {
+      decide(oy, ox, volume::finish_average(vol.average(at(oy, ox)), force, vol.count(at(oy, ox))),
+             &volume::exact_average);
     }
   }
   void average_row_side_by_side(int64_t oy) const {
-    const int64_t most = force != 0 || p.negated || p.kh * p.kw > (int64_t{1} << 52) ? 0 : windows_per_span();
-    const auto rows = plane.y.present(oy);
+    const int64_t most =
+        force != 0 || p.negated || z.kernel * h.kernel * w.kernel > (int64_t{1} << 52) ? 0 : windows_per_span();
     if (most == 0) return averages(oy);
-    for (int64_t first = 0; first < p.ow; first += most) {
-      const int64_t n = smaller(most, p.ow - first);
+    for (int64_t first = 0; first < w.windows; first += most) {
+      const int64_t n = smaller(most, w.windows - first);
       sums column;
       sums window;
       alignas(64) double divisor[width];
-      const int64_t from = first * p.stride.w - p.left;
-      const int64_t span = (n - 1) * p.stride.w + p.kw;
+      const int64_t from = first * w.stride - w.before;
+      const int64_t span = (n - 1) * w.stride + w.kernel;
       column.clear(span);
       const int64_t begin = larger(from, 0);
-      const int64_t length = smaller(from + span, p.w) - begin;
+      const int64_t length = smaller(from + span, w.image) - begin;
       // Only padding under these windows: nothing is added.
       const int64_t offset = length > 0 ? begin - from : 0;
       double* const value = column.value + offset;
       double* const error = column.error + offset;
-      for (int64_t r = rows.begin; r < rows.end && length > 0; ++r) {
-        const T* const line =
-            plane.image + (oy * p.stride.h + r - p.top) * plane.image_row + begin * plane.image_column;
-        with_stride(
-            plane.image_column, [&](auto step) __attribute__((always_inline)) {
+      for_lines(
+          depth, oy, [&](const T* start, int64_t) __attribute__((always_inline)) {
+            if (length <= 0) return;
+            const T* const line = start + begin * vol.image_column;
+            with_stride(
+                vol.image_column, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
-              for (int64_t j = 0; j < length; ++j) {
-                accumulate(value[j], error[j], num::widen(line[j * step]), 0.0);
-              }
-            });
-      }
+                  for (int64_t j = 0; j < length; ++j) {
+                    accumulate(value[j], error[j], num::widen(line[j * step]), 0.0);
+                  }
+                });
+          });
       window.clear(n);
-      for (int64_t s = 0; s < p.kw; ++s) {
+      for (int64_t s = 0; s < w.kernel; ++s) {
         const double* const v = column.value + s;
         const double* const e = column.error + s;
         with_stride(
-            p.stride.w, [&](auto step) __attribute__((always_inline)) {
+            w.stride, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
               for (int64_t x = 0; x < n; ++x) accumulate(window.value[x], window.error[x], v[x * step], e[x * step]);
             });
       }
-      const int64_t high = counted(plane.y, oy);
+      const int64_t high = vol.counted(vol.z, depth) * vol.counted(vol.y, oy);
       for (int64_t x = 0; x < n; ++x) {
-        divisor[x] = static_cast<double>(p.divisor != 0 ? p.divisor : high * counted(plane.x, first + x));
+        divisor[x] = static_cast<double>(p.divisor != 0 ? p.divisor : high * vol.counted(vol.x, first + x));
       }
       quotients(oy, first, n, window, divisor, [&](int64_t ox, num::bounded_sum<double> sum) {
-        decide(oy, ox, pool_plane::finish_average(sum, 0.0, plane.count(oy, ox)), &pool_plane::exact_average);
+        decide(oy, ox, volume::finish_average(sum, 0.0, vol.count(at(oy, ox))), &volume::exact_average);
       });
     }
   }
@@ -287,46 +307,45 @@ struct pool_pass {
 
   // Pixels one by one: windows that do not fit the buffers, and forced tiers.
   void max_gradient(int64_t i, int64_t j) const {
-    decide(i, j, pool_plane::finish_max_gradient(plane.max_gradient(i, j), force), &pool_plane::exact_max_gradient);
+    decide(i, j, volume::finish_max_gradient(vol.max_gradient(at(i, j)), force), &volume::exact_max_gradient);
   }
   void pixels(int64_t i) const {
-    for (int64_t j = 0; j < p.w; ++j) {
+    for (int64_t j = 0; j < w.image; ++j) {
       if (p.op == ops::op_id::max_pool2d_backward) {
         max_gradient(i, j);
       } else {
-        decide(i, j, plane.finish_average_gradient(plane.average_gradient(i, j), force),
-               &pool_plane::exact_average_gradient);
+        decide(i, j, vol.finish_average_gradient(vol.average_gradient(at(i, j)), force),
+               &volume::exact_average_gradient);
       }
     }
   }
 
-  // The tap r * kw + s that wins window (oy, first + x), x < n: the first of the greatest keys.
-  void find_winners(int64_t oy, int64_t first, int64_t n, int32_t* tap) const {
+  // The tap (q * kh + r) * kw + s that wins window (oz, oy, first + x), x < n: the first of the greatest keys.
+  void find_winners(int64_t oz, int64_t oy, int64_t first, int64_t n, int32_t* tap) const {
     alignas(64) key_type best[width];
     for (int64_t x = 0; x < n; ++x) best[x] = no_key, tap[x] = -1;
-    const auto rows = plane.y.present(oy);
-    for (int64_t r = rows.begin; r < rows.end; ++r) {
-      const T* const line = plane.image + (oy * p.stride.h + r * p.dilation.h - p.top) * plane.image_row;
-      for (int64_t s = 0; s < p.kw; ++s) {
-        // The windows whose tap s is in the image.
-        const int64_t shift = s * p.dilation.w - p.left;
-        const int64_t low = shift >= 0 ? 0 : (p.stride.w - 1 - shift) / p.stride.w;
-        const int64_t high = p.w <= shift ? 0 : (p.w - shift + p.stride.w - 1) / p.stride.w;
-        const int64_t begin = larger(low - first, 0);
-        const int64_t end = smaller(high - first, n);
-        const T* const from = line + (first * p.stride.w + shift) * plane.image_column;
-        const auto id = static_cast<int32_t>(r * p.kw + s);
-        with_stride(
-            p.stride.w * plane.image_column, [&](auto step) __attribute__((always_inline)) {
+    for_lines(
+        oz, oy, [&](const T* line, int64_t row) __attribute__((always_inline)) {
+          for (int64_t s = 0; s < w.kernel; ++s) {
+            // The windows whose tap s is in the image.
+            const int64_t shift = s * w.dilation - w.before;
+            const int64_t low = shift >= 0 ? 0 : (w.stride - 1 - shift) / w.stride;
+            const int64_t high = w.image <= shift ? 0 : (w.image - shift + w.stride - 1) / w.stride;
+            const int64_t begin = larger(low - first, 0);
+            const int64_t end = smaller(high - first, n);
+            const T* const from = line + (first * w.stride + shift) * vol.image_column;
+            const auto id = static_cast<int32_t>(row * w.kernel + s);
+            with_stride(
+                w.stride * vol.image_column, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
-              for (int64_t x = begin; x < end; ++x) {
-                const key_type key = num::order_key(from[x * step], num::order_max);
-                tap[x] = key > best[x] ? id : tap[x];
-                best[x] = key > best[x] ? key : best[x];
-              }
-            });
-      }
-    }
+                  for (int64_t x = begin; x < end; ++x) {
+                    const key_type key = num::order_key(from[x * step], num::order_max);
+                    tap[x] = key > best[x] ? id : tap[x];
+                    best[x] = key > best[x] ? key : best[x];
+                  }
+                });
+          }
+        });
   }
 
   // A stretch of pixels and the windows that can hold them.
@@ -337,21 +356,24 @@ struct pool_pass {
   // Calls use(stretch) for stretches that cover the row; false, without a call, if the windows of one pixel do not fit.
   template <class Use>
   bool for_stretches(Use&& use) const {
-    const int64_t reach = ((p.kw - 1) * p.dilation.w) / p.stride.w + 2;  // windows beyond those that begin in the span
+    const int64_t reach = ((w.kernel - 1) * w.dilation) / w.stride + 2;  // windows beyond those that begin in the span
     if (reach > width / 2) return false;
-    const int64_t columns = p.stride.w >= 2 ? width : width - reach;
-    for (int64_t begin = 0; begin < p.w; begin += columns) {
-      const int64_t end = smaller(p.w, begin + columns);
-      const int64_t first = plane.x.covering(begin).begin;
-      const int64_t last = plane.x.covering(end - 1).end;
+    const int64_t columns = w.stride >= 2 ? width : width - reach;
+    for (int64_t begin = 0; begin < w.image; begin += columns) {
+      const int64_t end = smaller(w.image, begin + columns);
+      const int64_t first = vol.x.covering(begin).begin;
+      const int64_t last = vol.x.covering(end - 1).end;
       use(stretch{begin, end, first, larger(0, last - first)});
     }
     return true;
   }
 
   void max_gradient_rows(int64_t begin, int64_t end) const {
-    const int64_t rows_of_pixel = (p.kh - 1) * p.dilation.h / p.stride.h + 1;
-    const bool fits = !p.adaptive && force == 0 && rows_of_pixel <= winner_rows && p.kh * p.kw < (int64_t{1} << 31);
+    const auto slices = vol.z.covering(depth);
+    const int64_t windows_of_slice = slices.end - slices.begin;
+    const int64_t rows_of_pixel = (h.kernel - 1) * h.dilation / h.stride + 1;
+    const int64_t kept = winner_rows / larger(windows_of_slice, 1);  // rows of windows, of each slice of them
+    const bool fits = has_small_windows() && force == 0 && rows_of_pixel <= kept;
     const bool done =
         fits && for_stretches([&](const stretch& s) {
           int32_t winners[winner_rows][width];
@@ -360,24 +382,27 @@ struct pool_pass {
             sums pixel;
             const int64_t length = s.end - s.begin;
             pixel.clear(length);
-            const auto rows = plane.y.covering(i);
-            for (int64_t oy = rows.begin; oy < rows.end; ++oy) {
-              int32_t* const tap = winners[oy % winner_rows];
-              if (oy >= known) {
-                find_winners(oy, s.first, s.count, tap);
-                known = oy + 1;
-              }
-              const int64_t r = plane.y.tap(oy, i);
-              if (r < 0) continue;
-              const T* const g = plane.pooled + oy * plane.pooled_row + s.first * plane.pooled_column;
-              for (int64_t x = 0; x < s.count; ++x) {
-                const int64_t column = tap[x] - r * p.kw;
-                if (column < 0 || column >= p.kw) continue;
-                const int64_t j = (s.first + x) * p.stride.w + column * p.dilation.w - p.left - s.begin;
-                if (j < 0 || j >= length) continue;
-                accumulate(pixel.value[j], pixel.error[j], num::widen(g[x * plane.pooled_column]), 0.0);
+            const auto rows = vol.y.covering(i);
+            for (int64_t oz = slices.begin; oz < slices.end; ++oz) {
+              const int64_t q = vol.z.tap(oz, depth);
+              if (q < 0) continue;
+              for (int64_t oy = rows.begin; oy < rows.end; ++oy) {
+                int32_t* const tap = winners[(oz - slices.begin) * kept + oy % kept];
+                if (oy >= known) find_winners(oz, oy, s.first, s.count, tap);
+                const int64_t r = vol.y.tap(oy, i);
+                if (r < 0) continue;
+                const T* const g =
+                    vol.pooled + oz * vol.pooled_slice + oy * vol.pooled_row + s.first * vol.pooled_column;
+                for (int64_t x = 0; x < s.count; ++x) {
+                  const int64_t column = tap[x] - (q * h.kernel + r) * w.kernel;
+                  if (column < 0 || column >= w.kernel) continue;
+                  const int64_t j = (s.first + x) * w.stride + column * w.dilation - w.before - s.begin;
+                  if (j < 0 || j >= length) continue;
+                  accumulate(pixel.value[j], pixel.error[j], num::widen(g[x * vol.pooled_column]), 0.0);
+                }
               }
             }
+            known = larger(known, rows.end);
             double inexact = 0;
             T* const line = out + i * out_row + s.begin * out_column;
             with_stride(
@@ -401,7 +426,7 @@ struct pool_pass {
                   max_gradient(i, s.begin + j);
                 }
               } else {
-                decide(i, s.begin + j, pool_plane::finish_max_gradient(sum, 0.0), &pool_plane::exact_max_gradient);
+                decide(i, s.begin + j, volume::finish_max_gradient(sum, 0.0), &volume::exact_max_gradient);
               }
             }
           }
@@ -428,41 +453,44 @@ struct pool_pass {
       const int64_t length = s.end - s.begin;
       window.clear(s.count);
       pixel.clear(length);
-      const auto rows = plane.y.covering(i);
+      const auto slices = vol.z.covering(depth);
+      const auto rows = vol.y.covering(i);
       int64_t weight_rows = -1;  // what the weights were made for
-      for (int64_t oy = rows.begin; oy < rows.end; ++oy) {
-        const int64_t high = counted(plane.y, oy);
+      const auto add_row = [&](int64_t oz, int64_t oy) __attribute__((always_inline)) {
+        const int64_t high = vol.counted(vol.z, oz) * vol.counted(vol.y, oy);
         if (high != weight_rows) {
           weight_rows = high;
           int64_t last_count = -1;
           double last_weight = 0;
           for (int64_t x = 0; x < s.count; ++x) {
-            const int64_t n = p.divisor != 0 ? p.divisor : high * counted(plane.x, s.first + x);
-            if (n != last_count) {
-              last_count = n;
-              last_weight = static_cast<double>(p.common / n);
+            const int64_t taps = p.divisor != 0 ? p.divisor : high * vol.counted(vol.x, s.first + x);
+            if (taps != last_count) {
+              last_count = taps;
+              last_weight = static_cast<double>(p.common / taps);
             }
             weight[x] = last_weight;
           }
         }
-        const T* const g = plane.pooled + oy * plane.pooled_row + s.first * plane.pooled_column;
+        const T* const g = vol.pooled + oz * vol.pooled_slice + oy * vol.pooled_row + s.first * vol.pooled_column;
         with_stride(
-            plane.pooled_column, [&](auto step) __attribute__((always_inline)) {
+            vol.pooled_column, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
               for (int64_t x = 0; x < s.count; ++x) {
                 accumulate(window.value[x], window.error[x], num::widen(g[x * step]) * weight[x], 0.0);
               }
             });
-      }
-      for (int64_t tap = 0; tap < p.kw; ++tap) {
+      };
+      for (int64_t oz = slices.begin; oz < slices.end; ++oz)
+        for (int64_t oy = rows.begin; oy < rows.end; ++oy) add_row(oz, oy);
+      for (int64_t tap = 0; tap < w.kernel; ++tap) {
         // Pixel j = x stride + shift, in the span.
-        const int64_t shift = s.first * p.stride.w + tap - p.left - s.begin;
-        const int64_t from = shift >= 0 ? 0 : (p.stride.w - 1 - shift) / p.stride.w;
-        const int64_t to = smaller(s.count, length <= shift ? 0 : (length - shift + p.stride.w - 1) / p.stride.w);
+        const int64_t shift = s.first * w.stride + tap - w.before - s.begin;
+        const int64_t from = shift >= 0 ? 0 : (w.stride - 1 - shift) / w.stride;
+        const int64_t to = smaller(s.count, length <= shift ? 0 : (length - shift + w.stride - 1) / w.stride);
         double* const value = pixel.value;
         double* const error = pixel.error;
         with_stride(
-            p.stride.w, [&](auto step) __attribute__((always_inline)) {
+            w.stride, [&](auto step) __attribute__((always_inline)) {
 #pragma omp simd
               for (int64_t x = from; x < to; ++x) {
                 accumulate(value[x * step + shift], error[x * step + shift], window.value[x], window.error[x]);
@@ -471,7 +499,7 @@ struct pool_pass {
       }
       for (int64_t j = 0; j < length; ++j) divisor[j] = static_cast<double>(p.common);
       quotients(i, s.begin, length, pixel, divisor, [&](int64_t j, num::bounded_sum<double> sum) {
-        decide(i, j, plane.finish_average_gradient(sum, 0.0), &pool_plane::exact_average_gradient);
+        decide(i, j, vol.finish_average_gradient(sum, 0.0), &volume::exact_average_gradient);
       });
     });
     if (!done) pixels(i);

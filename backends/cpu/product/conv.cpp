@@ -4,21 +4,19 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <numeric>
 #include <utility>
 
 #include "backends/cpu/core/tasks.hpp"
-#include "librepdl/plan/plans.hpp"
+#include "librepdl/plan/depth_parts.hpp"
 
 namespace repdl::cpu {
 namespace {
 
 using plan::conv_plan;
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
-
-bool empty(const conv_axis* axes) { return axes[0].size == 0 || axes[1].size == 0 || axes[2].size == 0; }
+bool empty(const conv_axis* axes) {
+  return std::any_of(axes, axes + conv_rank, [](const conv_axis& a) { return a.size == 0; });
+}
 
 // The extremes of the axes' part of a coordinate.
 struct extent {
@@ -26,7 +24,7 @@ struct extent {
 };
 extent extent_of(const conv_axis* axes, std::int64_t conv_axis::*step) {
   extent e;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < conv_rank; ++i) {
     const std::int64_t last = (axes[i].size - 1) * axes[i].*step;
     (last < 0 ? e.low : e.high) += last;
   }
@@ -35,9 +33,9 @@ extent extent_of(const conv_axis* axes, std::int64_t conv_axis::*step) {
 
 // Axes of size 1 go, neighbouring axes that one step leads through become one; what is left comes last.
 void merge(conv_axis* axes) {
-  conv_axis kept[3];
+  conv_axis kept[conv_rank];
   int n = 0;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < conv_rank; ++i) {
     const conv_axis& inner = axes[i];
     if (inner.size == 1) continue;
     const auto continues = [&](std::int64_t conv_axis::*step) { return kept[n - 1].*step == inner.size * inner.*step; };
@@ -50,13 +48,14 @@ void merge(conv_axis* axes) {
       kept[n++] = inner;
     }
   }
-  for (int i = 0; i < 3; ++i) axes[i] = i < 3 - n ? conv_axis{1, 0, 0, 0, 0} : kept[i - (3 - n)];
+  for (int i = 0; i < conv_rank; ++i)
+    axes[i] = i < conv_rank - n ? conv_axis{1, 0, 0, 0, 0} : kept[i - (conv_rank - n)];
 }
 
 // No result depends on the order of the sites; on the order of the terms only a chain's does. The shortest steps
 // through the gathered tensor come last.
 void sort(conv_axis* axes) {
-  std::stable_sort(axes, axes + 3,
+  std::stable_sort(axes, axes + conv_rank,
                    [](const conv_axis& a, const conv_axis& b) { return std::abs(a.gathered) > std::abs(b.gathered); });
 }
 
@@ -64,8 +63,8 @@ void sort(conv_axis* axes) {
 void summarise(conv_product& p) {
   p.dense_line = true;
   std::int64_t inner = 1;  // terms that one step of an axis passes
-  for (int i = 2; i >= 0; --i) {
-    p.dense_line &= p.term[i].size <= 1 || p.term[i].other == inner * p.term[2].other;
+  for (int i = conv_rank - 1; i >= 0; --i) {
+    p.dense_line &= p.term[i].size <= 1 || p.term[i].other == inner * p.term[conv_rank - 1].other;
     inner *= p.term[i].size;
   }
   const extent y = extent_of(p.term, &conv_axis::y), x = extent_of(p.term, &conv_axis::x);
@@ -75,8 +74,8 @@ void summarise(conv_product& p) {
 
 void arrange(conv_product& p, bool any_order) {
   if (empty(p.term)) {
+    for (conv_axis& a : p.term) a.size = 1;
     p.term[0].size = 0;
-    p.term[1].size = p.term[2].size = 1;
   } else {
     // A coordinate that never leaves its range need not be looked at.
     const auto settle = [&](std::int64_t conv_axis::*step, std::int64_t& start, std::int64_t& size) {
@@ -100,33 +99,41 @@ void arrange(conv_product& p, bool any_order) {
   const auto cost = [](const conv_axis& a, double unit, double strided) {
     return (std::abs(a.gathered) == 1 ? unit : strided) + 6.0 / static_cast<double>(std::max<std::int64_t>(1, a.size));
   };
-  p.gather_terms = cost(p.term[2], 0.4, 1.3) < cost(p.site[2], 0.2, 1.0);
+  p.gather_terms = cost(p.term[conv_rank - 1], 0.4, 1.3) < cost(p.site[conv_rank - 1], 0.2, 1.0);
 }
 
-conv_product forward(const conv_plan& p) {
+using plan::depth_part;
+using plan::phase;
+
+conv_product forward(const conv_plan& p, const depth_part& z) {
   conv_product q{};
+  const plan::window_axis &h = p.axis[1], &v = p.axis[2];
   const auto& x = p.image.stride;
   const auto& w = p.kernel.stride;
   const auto& y = p.result.stride;
   q.site[0] = {p.n, x[0], y[0], 0, 0};
-  q.site[1] = {p.oh, p.stride.h * x[2], y[2], p.stride.h, 0};
-  q.site[2] = {p.ow, p.stride.w * x[3], y[3], 0, p.stride.w};
+  q.site[1] = {z.windows, z.image.window * x[2], z.result.window * y[2], 0, 0};
+  q.site[2] = {h.windows, h.stride * x[3], y[3], h.stride, 0};
+  q.site[3] = {v.windows, v.stride * x[4], y[4], 0, v.stride};
   q.term[0] = {p.c, x[1], w[1], 0, 0};
-  q.term[1] = {p.kh, p.dilation.h * x[2], w[2], p.dilation.h, 0};
-  q.term[2] = {p.kw, p.dilation.w * x[3], w[3], 0, p.dilation.w};
+  q.term[1] = {z.taps, z.image.tap * x[2], z.kernel.tap * w[2], 0, 0};
+  q.term[2] = {h.kernel, h.dilation * x[3], w[3], h.dilation, 0};
+  q.term[3] = {v.kernel, v.dilation * x[4], w[4], 0, v.dilation};
   q.groups = p.groups;
   q.channels = p.o;
   q.dense = p.kernel.data;
+  q.dense_first = z.kernel.first * w[2];
   q.dense_group = p.o * w[0];
   q.dense_channel = w[0];
   q.gathered = p.image.data;
   q.gathered_group = p.c * x[1];
-  q.origin = -p.top * x[2] - p.left * x[3];
-  q.y = -p.top;
-  q.x = -p.left;
-  q.height = p.h;
-  q.width = p.w;
+  q.origin = z.image.first * x[2] - h.before * x[3] - v.before * x[4];
+  q.y = -h.before;
+  q.x = -v.before;
+  q.height = h.image;
+  q.width = v.image;
   q.out = p.out;
+  q.out_first = z.result.first * y[2];
   q.out_group = p.o * y[1];
   q.out_channel = y[1];
   q.bias = p.bias;
@@ -135,65 +142,50 @@ conv_product forward(const conv_plan& p) {
   return q;
 }
 
-conv_product grad_weight(const conv_plan& p) {
-  conv_product q = forward(p);
+conv_product grad_weight(const conv_plan& p, const depth_part& z) {
+  conv_product q = forward(p, z);
+  std::swap(q.site, q.term);
   const auto& w = p.kernel.stride;
   const auto& y = p.result.stride;
-  std::swap(q.site, q.term);
-  q.site[0].other = w[1], q.site[1].other = w[2], q.site[2].other = w[3];
-  q.term[0].other = y[0], q.term[1].other = y[2], q.term[2].other = y[3];
+  q.site[0].other = w[1], q.site[1].other = z.kernel.tap * w[2], q.site[2].other = w[3], q.site[3].other = w[4];
+  q.term[0].other = y[0], q.term[1].other = z.result.window * y[2], q.term[2].other = y[3], q.term[3].other = y[4];
   q.dense = p.result.data;
+  std::swap(q.dense_first, q.out_first);
   std::swap(q.dense_group, q.out_group);
   std::swap(q.dense_channel, q.out_channel);
   q.bias = nullptr;
   return q;
 }
 
-// One direction of a phase: image coordinate = first + i * stride for i < sites, kernel coordinate = tap + j * tap_step
-// for j < taps; the pair meets result coordinate start + i - j * result_step.
-struct phase {
-  std::int64_t first, sites, tap, tap_step, taps, start, result_step;
-
-  phase(std::int64_t remainder, std::int64_t size, std::int64_t before, std::int64_t stride, std::int64_t dilation,
-        std::int64_t kernel) {
-    const std::int64_t q0 = ceil_div(before - remainder, stride);
-    first = stride * q0 + remainder - before;
-    sites = std::max<std::int64_t>(0, ceil_div(size - first, stride));
-    tap_step = stride / std::gcd(stride, dilation);
-    tap = 0;
-    while (tap < std::min(tap_step, kernel) && tap * (dilation % stride) % stride != remainder) ++tap;
-    taps = tap < std::min(tap_step, kernel) ? (kernel - tap + tap_step - 1) / tap_step : 0;
-    start = taps > 0 ? q0 - (tap * dilation - remainder) / stride : 0;
-    result_step = taps > 1 ? tap_step * dilation / stride : 0;
-  }
-};
-
-conv_product grad_input(const conv_plan& p, const phase& down, const phase& across) {
+conv_product grad_input(const conv_plan& p, const depth_part& z, const phase& down, const phase& across) {
   conv_product q{};
+  const plan::window_axis &h = p.axis[1], &v = p.axis[2];
   const auto& x = p.image.stride;
   const auto& w = p.kernel.stride;
   const auto& y = p.result.stride;
   q.site[0] = {p.n, y[0], x[0], 0, 0};
-  q.site[1] = {down.sites, y[2], p.stride.h * x[2], 1, 0};
-  q.site[2] = {across.sites, y[3], p.stride.w * x[3], 0, 1};
+  q.site[1] = {z.windows, z.result.window * y[2], z.image.window * x[2], 0, 0};
+  q.site[2] = {down.sites, y[3], h.stride * x[3], 1, 0};
+  q.site[3] = {across.sites, y[4], v.stride * x[4], 0, 1};
   q.term[0] = {p.o, y[1], w[0], 0, 0};
-  q.term[1] = {down.taps, -down.result_step * y[2], down.tap_step * w[2], -down.result_step, 0};
-  q.term[2] = {across.taps, -across.result_step * y[3], across.tap_step * w[3], 0, -across.result_step};
+  q.term[1] = {z.taps, z.result.tap * y[2], z.kernel.tap * w[2], 0, 0};
+  q.term[2] = {down.taps, -down.result_step * y[3], down.tap_step * w[3], -down.result_step, 0};
+  q.term[3] = {across.taps, -across.result_step * y[4], across.tap_step * w[4], 0, -across.result_step};
   q.groups = p.groups;
   q.channels = p.c;
   q.dense = p.kernel.data;
-  if (down.taps > 0 && across.taps > 0 && p.o > 0) q.dense_first = down.tap * w[2] + across.tap * w[3];
+  if (!empty(q.term)) q.dense_first = z.kernel.first * w[2] + down.tap * w[3] + across.tap * w[4];
   q.dense_group = p.o * w[0];
   q.dense_channel = w[1];
   q.gathered = p.result.data;
   q.gathered_group = p.o * y[1];
-  q.origin = down.start * y[2] + across.start * y[3];
+  q.origin = z.result.first * y[2] + down.start * y[3] + across.start * y[4];
   q.y = down.start;
   q.x = across.start;
-  q.height = p.oh;
-  q.width = p.ow;
+  q.height = h.windows;
+  q.width = v.windows;
   q.out = p.out;
-  q.out_first = down.first * x[2] + across.first * x[3];
+  q.out_first = z.image.first * x[2] + down.first * x[3] + across.first * x[4];
   q.out_group = p.c * x[1];
   q.out_channel = x[1];
   return q;
@@ -205,21 +197,16 @@ void for_each_product(const conv_plan& p, const Body& body) {
   const auto use = [&](const conv_product& q) {
     if (!empty(q.site) && q.channels != 0) body(q);
   };
-  ops::for_operation<ops::family::convolution>(p.op, [&]<class Op>() {
-    if constexpr (Op::id == ops::op_id::conv2d) {
-      use(forward(p));
-    } else if constexpr (Op::id == ops::op_id::conv2d_grad_weight) {
-      use(grad_weight(p));
-    } else if constexpr (Op::id == ops::op_id::conv2d_grad_input) {
-      for (std::int64_t i = 0; i < std::min(p.stride.h, p.h); ++i) {
-        const phase down((i + p.top) % p.stride.h, p.h, p.top, p.stride.h, p.dilation.h, p.kh);
-        for (std::int64_t j = 0; j < std::min(p.stride.w, p.w); ++j) {
-          const phase across((j + p.left) % p.stride.w, p.w, p.left, p.stride.w, p.dilation.w, p.kw);
-          use(grad_input(p, down, across));
-        }
-      }
-    } else {  // a sum is planned as one
-      static_assert(Op::id == ops::op_id::conv2d_grad_bias || ops::has_no_case<Op>, "a convolution without products");
+  plan::for_each_depth_part(p, [&](const depth_part& z) {
+    switch (p.computed) {
+      case conv_plan::role::result:
+        return use(forward(p, z));
+      case conv_plan::role::kernel:
+        return use(grad_weight(p, z));
+      case conv_plan::role::image:
+        return plan::for_each_phase(p.axis[1], [&](const phase& down) {
+          plan::for_each_phase(p.axis[2], [&](const phase& across) { use(grad_input(p, z, down, across)); });
+        });
     }
   });
 }
@@ -229,7 +216,10 @@ void for_each_product(const conv_plan& p, const Body& body) {
 constexpr std::int64_t plane_budget = std::int64_t{256} << 10;  // bytes, of a band's copy, and of its sums
 constexpr std::int64_t most_weights = 32768;
 constexpr std::int64_t most_taps = 1024;
-constexpr std::int64_t most_input_channels = 8;  // of direct_taps: every one reads the result's gradient again
+constexpr std::int64_t most_input_channels =
+    8;  // of direct_taps, and planes of them: every one reads the result's gradient again
+
+std::int64_t planes(const conv_axis* axes) { return axes[0].size * axes[1].size; }
 
 std::int64_t padded(std::int64_t count, std::size_t size) {
   return (count * static_cast<std::int64_t>(size) + 63) / 64 * 64;
@@ -275,30 +265,30 @@ direct_form direct(const conv_plan& plan, const conv_product& p, const conv_kern
   if (p.channels > conv_planes::most_channels || empty(p.term)) return f;
   const auto plane_bytes = [&] { return padded((1 + d.copied) * d.lines * d.length, 4); };
   std::int64_t bytes = 0;
-  if (plan.op == ops::op_id::conv2d_grad_weight) {
-    const std::int64_t taps = p.site[1].size * p.site[2].size;
-    if (loops.taps == nullptr || p.site[0].size > most_input_channels || taps > most_taps) return f;
-    const std::int64_t row = p.term[2].size + conv_planes::slack;
-    f.taken = cut(p, p.term[1], p.term[2], p.site[1], p.site[2], row * 4, d);
+  if (plan.computed == conv_plan::role::kernel) {
+    const std::int64_t taps = p.site[2].size * p.site[3].size;
+    if (loops.taps == nullptr || planes(p.site) > most_input_channels || taps > most_taps) return f;
+    const std::int64_t row = p.term[3].size + conv_planes::slack;
+    f.taken = cut(p, p.term[2], p.term[3], p.site[2], p.site[3], row * 4, d);
     // Vectors are at most 8 lanes of binary64.
     bytes = plane_bytes() + padded(d.rows * row, 4) + padded(p.channels * taps * 8, 8) + 2 * padded(taps, 8) +
             padded(taps + 8, 8) + padded(p.channels, 8) + padded(taps + 8, 4);
   } else {
     if (loops.band[0] == nullptr || p.terms() * p.channels > most_weights) return f;
-    const std::int64_t row = (p.site[2].size + conv_planes::slack) * p.channels * 8;
-    const bool one_plane = p.term[0].size == 1;
-    f.taken = cut(p, p.site[1], p.site[2], p.term[1], p.term[2], one_plane ? 0 : row, d);
+    const std::int64_t row = (p.site[3].size + conv_planes::slack) * p.channels * 8;
+    const bool one_plane = planes(p.term) == 1;
+    f.taken = cut(p, p.site[2], p.site[3], p.term[2], p.term[3], one_plane ? 0 : row, d);
     bytes = plane_bytes() + padded((one_plane ? 1 : d.rows) * row, 1) + padded(p.terms() * p.channels, 8) +
-            padded(p.term[2].size, 8) + padded(d.rows, 8) + padded(1 + d.copied, 8) +
-            padded(p.site[2].size + conv_planes::slack, 4);
+            padded(p.term[3].size, 8) + padded(d.rows, 8) + padded(1 + d.copied, 8) +
+            padded(p.site[3].size + conv_planes::slack, 4);
   }
   d.scratch_bytes = static_cast<std::size_t>((bytes + 255) / 256 * 256);
   return f;
 }
 
-// Of a group: an input channel, or a sample's band.
+// Of a group: a plane of the kernel, or a band of one of the output.
 std::int64_t tasks_of_group(const conv_plan& plan, const conv_product& p, const conv_planes& d) {
-  return plan.op == ops::op_id::conv2d_grad_weight ? p.site[0].size : p.site[0].size * d.bands;
+  return plan.computed == conv_plan::role::kernel ? planes(p.site) : planes(p.site) * d.bands;
 }
 // As many as for_each_task uses.
 int direct_threads(const conv_plan& plan, const conv_product& p, const conv_planes& d, const dispatch::launch& l) {
@@ -311,7 +301,7 @@ int direct_threads(const conv_plan& plan, const conv_product& p, const conv_plan
 void run_direct(const conv_plan& plan, const conv_product& p, const conv_planes& d, const setting& s, void* workspace) {
   const conv_kernels::loops& loops = s.set.conv->of(plan);
   const dispatch::launch& launch = s.launch;
-  const bool taps = plan.op == ops::op_id::conv2d_grad_weight;
+  const bool taps = plan.computed == conv_plan::role::kernel;
   const auto band = loops.band[p.channels - 1];
   std::atomic<std::int64_t> elements[4] = {};
   const std::int64_t each = tasks_of_group(plan, p, d);
@@ -329,7 +319,7 @@ void run_direct(const conv_plan& plan, const conv_product& p, const conv_planes&
 
 // ----------------------------------------------------------------------------------------------- blocked products
 
-bool sites_in_rows(const conv_product& p) { return std::abs(p.out_channel) < std::abs(p.site[2].other); }
+bool sites_in_rows(const conv_product& p) { return std::abs(p.out_channel) < std::abs(p.site[conv_rank - 1].other); }
 
 const gemm_kernels& engine(const conv_product& p, const conv_kernels::loops& loops) {
   return sites_in_rows(p) ? loops.sites_by_channels : loops.channels_by_sites;

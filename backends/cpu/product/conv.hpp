@@ -1,17 +1,18 @@
 // The convolution kernels of one instruction set, and what conv.cpp (compiled once) tells them.
 //
-// conv2d and both of its gradients are the same product: for every group
+// A convolution and both of its gradients are the same product: for every group
 //     out(channel, site) = sum over terms of dense(channel, term) * gathered(site, term)
-// where `gathered` is a tensor read through windows: site and term have three axes each, the address is affine in all
-// six indices, and so are two coordinates, y and x; a pair (site, term) is present iff 0 <= y < height and 0 <= x <
+// where `gathered` is a tensor read through windows: site and term have four axes each, the address is affine in all
+// eight indices, and so are two coordinates, y and x; a pair (site, term) is present iff 0 <= y < height and 0 <= x <
 // width. Absent pairs are no terms of the sum.
-//     conv2d              dense = kernel, gathered = image;  site = (n, oh, ow),  term = (c, kh, kw)
-//     conv2d_grad_weight  dense = result, gathered = image;  site = (c, kh, kw),  term = (n, oh, ow)
-//     conv2d_grad_input   dense = kernel, gathered = result; site = (n, h, w),    term = (o, kh, kw), in one phase of
-//                         the strides: the image pixels with (h + top) mod stride.h = ph, (w + left) mod stride.w = pw
-//                         meet only the kernel rows with r * dilation.h mod stride.h = ph, an arithmetic progression,
-//                         and likewise columns.
-// Terms are in the contract's order (section 5), row-major in the three axes.
+//     the result       dense = kernel, gathered = image;  site = (n, od, oh, ow),    term = (c, kd, kh, kw)
+//     to the weight    dense = result, gathered = image;  site = (c, kd, kh, kw),    term = (n, od, oh, ow)
+//     to the input     dense = kernel, gathered = result; site = (n, id, ih, iw),    term = (o, kd, kh, kw), in one phase of
+//                      the strides: the image pixels with (ih + before) mod stride = ph, (iw + before) mod stride = pw
+//                      meet only the kernel rows with r * dilation mod stride = ph, an arithmetic progression,
+//                      and likewise columns.
+// Depth has no coordinate: there is a product for each run of sites in depth that have the same taps (to the weight: of taps that meet the
+// same windows), and between those no pair is absent. Terms are in the contract's order (section 5), row-major in the four axes.
 #pragma once
 
 #include "backends/cpu/core/families.hpp"
@@ -27,14 +28,16 @@ struct conv_axis {
   std::int64_t y, x;      // how far a step moves the coordinates
 };
 
+inline constexpr int conv_rank = 4;  // axes of sites, and of terms
+
 struct conv_product {
-  conv_axis site[3];
-  conv_axis term[3];
+  conv_axis site[conv_rank];
+  conv_axis term[conv_rank];
   std::int64_t groups, channels;
   const void* dense;
   std::int64_t dense_first;  // of channel 0 and term 0
   std::int64_t dense_group, dense_channel;
-  bool dense_line;  // term[2].other alone leads from one term to the next, across all axes
+  bool dense_line;  // the last axis' `other` alone leads from one term to the next, across all axes
   const void* gathered;
   std::int64_t gathered_group;
   std::int64_t origin;  // the address of site 0, term 0, relative to `gathered`; it may be absent
@@ -48,14 +51,19 @@ struct conv_product {
   const void* bias;  // one per channel, or null
   std::int64_t bias_group, bias_channel;
 
-  std::int64_t sites() const noexcept { return site[0].size * site[1].size * site[2].size; }
-  std::int64_t terms() const noexcept { return term[0].size * term[1].size * term[2].size; }
+  std::int64_t sites() const noexcept { return count(site); }
+  std::int64_t terms() const noexcept { return count(term); }
+
+ private:
+  static std::int64_t count(const conv_axis* axes) noexcept {
+    return axes[0].size * axes[1].size * axes[2].size * axes[3].size;
+  }
 };
 
 // Groups with few channels leave a product's tiles empty: they are computed directly. The gathered tensor is copied
 // plane by plane, with zeros where it is absent, into lines in which neighbours along the last axis of the vectors are
 // neighbours in memory. A product's axes are those of the table above, unmerged: `planes` (y, x) of the gathered tensor
-// are indexed by site[0] and term[0], and site[1], term[1] move y, site[2], term[2] move x.
+// are indexed by the first two axes of sites and of terms, whose third axes move y, and the last ones x.
 struct conv_planes {
   std::int64_t rows;    // of the output (conv2d_grad_weight: of the terms) in one band of a plane
   std::int64_t bands;   // of a plane
@@ -70,12 +78,12 @@ struct conv_planes {
 
 // Their operands are a conv_product. A row of the product is a channel, and a column a site, or the other way round.
 struct conv_kernels {
-  // A band of output rows of sample n, all channels of the group.
+  // A band of output rows of plane n (a sample, and a place in depth), all channels of the group.
   using band_function = tier_counts (*)(const conv_product&, const conv_planes&, tier first_tier, std::int64_t group,
                                         std::int64_t n, std::int64_t band, void* scratch);
-  // The weight gradient of one input channel and all output channels of the group.
+  // The weight gradient of one plane of the kernel (an input channel, and a place in depth) and all output channels of the group.
   using taps_function = tier_counts (*)(const conv_product&, const conv_planes&, tier first_tier, std::int64_t group,
-                                        std::int64_t channel, void* scratch);
+                                        std::int64_t plane, void* scratch);
   // Of one format, and one kind of sums.
   struct loops {
     gemm_kernels channels_by_sites;

@@ -35,6 +35,11 @@ class pieces {
   char* at_;
 };
 
+// Where plane i of sites or of terms is.
+inline std::int64_t plane_offset(const conv_axis* axes, std::int64_t i, std::int64_t conv_axis::*stride) noexcept {
+  return i / axes[1].size * axes[0].*stride + i % axes[1].size * axes[1].*stride;
+}
+
 // A band of one plane, copied; rows that are absent are one row of zeros.
 class padded_plane {
  public:
@@ -150,9 +155,9 @@ template <class Engine, int Channels, int Vectors>
   V s[Channels][Vectors];
   for (int m = 0; m < Channels; ++m)
     for (int v = 0; v < Vectors; ++v) s[m][v] = first ? V{} : load<V>(sums + m * stride + site + v * lanes);
-  for (std::int64_t r = 0; r < p.term[1].size; ++r, y += p.term[1].y) {
+  for (std::int64_t r = 0; r < p.term[2].size; ++r, y += p.term[2].y) {
     const float* const row = plane.row(y) + site;
-    for (std::int64_t t = 0; t < p.term[2].size; ++t, weights += Channels) {
+    for (std::int64_t t = 0; t < p.term[3].size; ++t, weights += Channels) {
       const float* const from = row + offsets[t];
       V x[Vectors];
       for (int v = 0; v < Vectors; ++v) x[v] = Engine::load_column(from + v * lanes);
@@ -176,12 +181,12 @@ tier_counts direct_band(const conv_product& p, const conv_planes& d, tier first_
   constexpr int most_vectors = vector_bytes == 64 || Channels == 1 ? 4 : 2;
   const conv_problem<T, false> problem(&p, group);
   const gemm_problem g{p.groups, p.channels, p.sites(), p.terms(), false, &p, first_tier};
-  const std::int64_t width = p.site[2].size;
+  const std::int64_t width = p.site[3].size;
   const std::int64_t stride = (width + conv_planes::slack - 1) / conv_planes::slack * conv_planes::slack;
-  const std::int64_t taps = p.term[1].size * p.term[2].size;
-  const std::int64_t planes = p.term[0].size;
+  const std::int64_t taps = p.term[2].size * p.term[3].size;
+  const std::int64_t planes = p.term[0].size * p.term[1].size;
   const std::int64_t row0 = band * d.rows;
-  const std::int64_t rows = std::min(d.rows, p.site[1].size - row0);
+  const std::int64_t rows = std::min(d.rows, p.site[2].size - row0);
 
   pieces memory(scratch);
   padded_plane plane(p, d, memory.take<float>((1 + d.copied) * d.lines * d.length));
@@ -189,7 +194,7 @@ tier_counts direct_band(const conv_product& p, const conv_planes& d, tier first_
   double* const squares = memory.take<double>(d.rows);  // per output row, the norm's square
   double* const largest = memory.take<double>(1 + d.copied);
   row_type* const weights = memory.take<row_type>(p.terms() * Channels);
-  std::int64_t* const offsets = memory.take<std::int64_t>(p.term[2].size);
+  std::int64_t* const offsets = memory.take<std::int64_t>(p.term[3].size);
   T* const out = memory.take<T>(stride);
 
   double norm[Channels] = {};
@@ -203,21 +208,23 @@ tier_counts direct_band(const conv_product& p, const conv_planes& d, tier first_
     }
   }
   for (double& x : norm) x = num::sqrt(x);
-  for (std::int64_t t = 0; t < p.term[2].size; ++t) offsets[t] = plane.at(p.x + t * p.term[2].x);
+  for (std::int64_t t = 0; t < p.term[3].size; ++t) offsets[t] = plane.at(p.x + t * p.term[3].x);
 
-  const std::int64_t first_y = p.y + row0 * p.site[1].y;
-  const std::int64_t last_y = first_y + (rows - 1) * p.site[1].y;
+  const std::int64_t first_y = p.y + row0 * p.site[2].y;
+  const std::int64_t last_y = first_y + (rows - 1) * p.site[2].y;
   tier_counts counts;
   for (std::int64_t c = 0; c < planes; ++c) {  // one at least: direct() in conv.cpp refuses empty terms
-    plane.copy(problem.b.data, p.origin + n * p.site[0].gathered + c * p.term[0].gathered, first_y + p.low_y,
-               last_y + p.high_y, p.site[1].gathered / p.site[1].y, p.site[2].gathered / p.site[2].x);
+    plane.copy(problem.b.data,
+               p.origin + plane_offset(p.site, n, &conv_axis::gathered) + plane_offset(p.term, c, &conv_axis::gathered),
+               first_y + p.low_y, last_y + p.high_y, p.site[2].gathered / p.site[2].y,
+               p.site[3].gathered / p.site[3].x);
     if constexpr (exact) {
       for (std::int64_t y = 0; y < plane.copied_rows(); ++y) largest[y] = plane.largest_square(plane.first_row() + y);
       for (std::int64_t i = 0; i < rows; ++i) {
         double sum = 0;
-        for (std::int64_t r = 0; r < p.term[1].size; ++r) {
-          const std::int64_t y = first_y + i * p.site[1].y + r * p.term[1].y - plane.first_row();
-          if (y >= 0 && y < plane.copied_rows()) sum += static_cast<double>(p.term[2].size) * largest[y];
+        for (std::int64_t r = 0; r < p.term[2].size; ++r) {
+          const std::int64_t y = first_y + i * p.site[2].y + r * p.term[2].y - plane.first_row();
+          if (y >= 0 && y < plane.copied_rows()) sum += static_cast<double>(p.term[3].size) * largest[y];
         }
         squares[i] = (c == 0 ? 0 : squares[i]) + sum;
       }
@@ -229,7 +236,7 @@ tier_counts direct_band(const conv_product& p, const conv_planes& d, tier first_
       while (site0 < width) {
         const std::int64_t rest = width - site0;
         const int vectors = most_vectors == 4 && rest > 2 * lanes ? 4 : rest > lanes ? 2 : 1;
-        const std::int64_t y = first_y + i * p.site[1].y;
+        const std::int64_t y = first_y + i * p.site[2].y;
         if (vectors == 1) {
           add_taps<Engine, Channels, 1>(p, plane, y, offsets, w, site0, c == 0, s, stride);
         } else if (vectors == 2) {
@@ -240,7 +247,7 @@ tier_counts direct_band(const conv_product& p, const conv_planes& d, tier first_
         site0 += vectors * lanes;
       }
       if (c + 1 < planes) continue;
-      const std::int64_t site = (n * p.site[1].size + row0 + i) * width;
+      const std::int64_t site = (n * p.site[2].size + row0 + i) * width;
       if constexpr (exact) {
         const double largest_norm = num::sqrt(squares[i]);
         for (int m = 0; m < Channels; ++m)
@@ -302,7 +309,7 @@ void add_products(const float* g, std::int64_t rows, std::int64_t row, const pad
 
 template <class T>
 tier_counts direct_taps(const conv_product& p, const conv_planes& d, tier first_tier, std::int64_t group,
-                        std::int64_t channel, void* scratch) {
+                        std::int64_t of_kernel, void* scratch) {
   constexpr int lanes = exact_engine::lanes;
   constexpr int together = 9;
   using function = void (*)(const float*, std::int64_t, std::int64_t, const padded_plane&, const std::int64_t*,
@@ -312,8 +319,8 @@ tier_counts direct_taps(const conv_product& p, const conv_planes& d, tier first_
                                       add_products<7>, add_products<8>, add_products<9>};
   const conv_problem<T, false> problem(&p, group);
   const gemm_problem g{p.groups, p.channels, p.sites(), p.terms(), false, &p, first_tier};
-  const std::int64_t taps = p.site[1].size * p.site[2].size;
-  const std::int64_t width = p.term[2].size;
+  const std::int64_t taps = p.site[2].size * p.site[3].size;
+  const std::int64_t width = p.term[3].size;
   const std::int64_t row = (width + lanes - 1) / lanes * lanes;
 
   pieces memory(scratch);
@@ -327,31 +334,34 @@ tier_counts direct_taps(const conv_product& p, const conv_planes& d, tier first_
   T* const out = memory.take<T>(taps + lanes);
   for (std::int64_t i = 0; i < p.channels * taps * lanes; ++i) sums[i] = 0;
   for (std::int64_t m = 0; m < p.channels; ++m) dense_norm[m] = 0;
-  for (std::int64_t t = 0; t < taps; ++t) offsets[t] = plane.at(p.x + t % p.site[2].size * p.site[2].x);
+  for (std::int64_t t = 0; t < taps; ++t) offsets[t] = plane.at(p.x + t % p.site[3].size * p.site[3].x);
 
   std::int64_t low = 0, high = 0;  // of the taps' part of y
-  const std::int64_t reach = (p.site[1].size - 1) * p.site[1].y;
+  const std::int64_t reach = (p.site[2].size - 1) * p.site[2].y;
   (reach < 0 ? low : high) = reach;
   double norm = 0;
-  for (std::int64_t n = 0; n < p.term[0].size; ++n) {
-    for (std::int64_t row0 = 0; row0 < p.term[1].size; row0 += d.rows) {
-      const std::int64_t rows = std::min(d.rows, p.term[1].size - row0);
-      const std::int64_t first_y = p.y + row0 * p.term[1].y;
-      plane.copy(problem.b.data, p.origin + n * p.term[0].gathered + channel * p.site[0].gathered, first_y + low,
-                 first_y + (rows - 1) * p.term[1].y + high, p.term[1].gathered / p.term[1].y,
-                 p.term[2].gathered / p.term[2].x);
+  const std::int64_t planes = p.term[0].size * p.term[1].size;
+  for (std::int64_t n = 0; n < planes; ++n) {
+    const std::int64_t dense_at = plane_offset(p.term, n, &conv_axis::other);
+    const std::int64_t image_at = p.origin + plane_offset(p.term, n, &conv_axis::gathered) +
+                                  plane_offset(p.site, of_kernel, &conv_axis::gathered);
+    for (std::int64_t row0 = 0; row0 < p.term[2].size; row0 += d.rows) {
+      const std::int64_t rows = std::min(d.rows, p.term[2].size - row0);
+      const std::int64_t first_y = p.y + row0 * p.term[2].y;
+      plane.copy(problem.b.data, image_at, first_y + low, first_y + (rows - 1) * p.term[2].y + high,
+                 p.term[2].gathered / p.term[2].y, p.term[3].gathered / p.term[3].x);
       norm += sum_of_squares(plane.numbers(), plane.copied_rows() * plane.row_length());
-      for (std::int64_t t = 0; t < taps; ++t) tap_y[t] = first_y + t / p.site[2].size * p.site[1].y;
+      for (std::int64_t t = 0; t < taps; ++t) tap_y[t] = first_y + t / p.site[3].size * p.site[2].y;
       for (std::int64_t m = 0; m < p.channels; ++m) {
-        const T* const from = problem.a.data + m * p.dense_channel + n * p.term[0].other;
+        const T* const from = problem.a.data + m * p.dense_channel + dense_at;
         for (std::int64_t i = 0; i < rows; ++i) {
-          copy_run<false>(from + (row0 + i) * p.term[1].other, p.term[2].other, width, dense + i * row);
+          copy_run<false>(from + (row0 + i) * p.term[2].other, p.term[3].other, width, dense + i * row);
           for (std::int64_t x = width; x < row; ++x) dense[i * row + x] = 0;
         }
         dense_norm[m] += sum_of_squares(dense, rows * row);
         for (std::int64_t t = 0; t < taps; t += together) {
           const auto some = static_cast<std::size_t>(std::min<std::int64_t>(together, taps - t));
-          add[some - 1](dense, rows, row, plane, tap_y + t, p.term[1].y, offsets + t, sums + (m * taps + t) * lanes);
+          add[some - 1](dense, rows, row, plane, tap_y + t, p.term[2].y, offsets + t, sums + (m * taps + t) * lanes);
         }
       }
     }
@@ -359,7 +369,7 @@ tier_counts direct_taps(const conv_product& p, const conv_planes& d, tier first_
 
   // The longest path: a band, the bands, the lanes. The norms' sums of squares are no higher: a band has d.copied rows
   // of d.lines * d.length numbers there.
-  const std::int64_t bands = p.term[0].size * d.bands;
+  const std::int64_t bands = planes * d.bands;
   const std::int64_t plane_chain = d.copied * d.lines * d.length / lanes + 5 * lanes;
   const std::int64_t height = std::max(d.rows * row / lanes, plane_chain) + bands + lanes + 1;
   tier_counts counts;
@@ -370,7 +380,7 @@ tier_counts direct_taps(const conv_product& p, const conv_planes& d, tier first_
       total[t] = s;
     }
     for (std::int64_t t = taps; t < taps + lanes; ++t) total[t] = 0;
-    finish_direct(problem, g, height, m, channel * taps, taps, num::sqrt(dense_norm[m]), num::sqrt(norm), true, total,
+    finish_direct(problem, g, height, m, of_kernel * taps, taps, num::sqrt(dense_norm[m]), num::sqrt(norm), true, total,
                   out, counts);
   }
   return counts;

@@ -11,30 +11,40 @@
 
 namespace repdl::cpu::REPDL_ISA {
 
-// Where three nested axes stand.
+// Where nested axes stand.
 struct axes_position {
-  std::int64_t i[3];
+  std::int64_t i[conv_rank];
 
   axes_position(const conv_axis* axes, std::int64_t index) noexcept {
-    i[2] = index % axes[2].size;
-    index /= axes[2].size;
-    i[1] = index % axes[1].size;
-    i[0] = index / axes[1].size;
+    for (int d = conv_rank - 1; d > 0; --d) {
+      if (axes[d].size == 1) {
+        i[d] = 0;
+      } else {
+        i[d] = index % axes[d].size;
+        index /= axes[d].size;
+      }
+    }
+    i[0] = index;
   }
   template <class Stride>
   std::int64_t at(const conv_axis* axes, Stride stride) const noexcept {
-    return i[0] * axes[0].*stride + i[1] * axes[1].*stride + i[2] * axes[2].*stride;
+    std::int64_t sum = 0;
+    for (int d = 0; d < conv_rank; ++d) sum += i[d] * axes[d].*stride;
+    return sum;
   }
-  // On by `steps` along the last axis, which does not go past its end.
-  void step(const conv_axis* axes, std::int64_t steps) noexcept {
-    i[2] += steps;
-    if (i[2] < axes[2].size) return;
-    i[2] = 0;
-    if (++i[1] < axes[1].size) return;
-    i[1] = 0;
-    ++i[0];
+  std::int64_t last() const noexcept { return i[conv_rank - 1]; }
+  // On by `steps` along the last axis, which does not go past its end. False: another axis moved, too.
+  bool step(const conv_axis* axes, std::int64_t steps) noexcept {
+    i[conv_rank - 1] += steps;
+    if (i[conv_rank - 1] < axes[conv_rank - 1].size) return true;
+    for (int d = conv_rank - 1; d > 0 && i[d] == axes[d].size; --d) {
+      i[d] = 0;
+      ++i[d - 1];
+    }
+    return false;
   }
 };
+constexpr int inner_axis = conv_rank - 1;
 
 // The first and the last + 1 of the indices j in [0, count) with 0 <= v + j * step < extent.
 struct index_range {
@@ -95,12 +105,13 @@ struct dense_loader {
   void load(std::int64_t first, int count, std::int64_t k0, std::int64_t terms, number* to) const noexcept {
     const conv_axis* const axes = p->term;
     if (p->dense_line) {
-      return loader_of<T>{data, p->dense_channel, axes[2].other}.template load<Width>(first, count, k0, terms, to);
+      return loader_of<T>{data, p->dense_channel, axes[inner_axis].other}.template load<Width>(first, count, k0, terms,
+                                                                                               to);
     }
     axes_position at(axes, k0);
     while (terms > 0) {
-      const std::int64_t run = std::min(terms, axes[2].size - at.i[2]);
-      const loader_of<T> line{data + at.at(axes, &conv_axis::other), p->dense_channel, axes[2].other};
+      const std::int64_t run = std::min(terms, axes[inner_axis].size - at.last());
+      const loader_of<T> line{data + at.at(axes, &conv_axis::other), p->dense_channel, axes[inner_axis].other};
       line.template load<Width>(first, count, 0, run, to);
       to += run * Width;
       terms -= run;
@@ -184,9 +195,9 @@ struct gathered_loader {
 
   template <bool Presence>
   void along_terms(const place& site, axes_position at, std::int64_t terms, number* to) const noexcept {
-    const conv_axis& inner = p->term[2];
+    const conv_axis& inner = p->term[inner_axis];
     while (terms > 0) {
-      const std::int64_t run = std::min(terms, inner.size - at.i[2]);
+      const std::int64_t run = std::min(terms, inner.size - at.last());
       const place shift = shift_of(at);
       line<Presence>({site.offset + shift.offset, site.y + shift.y, site.x + shift.x}, inner, run, to);
       to += run;
@@ -224,7 +235,7 @@ struct gathered_loader {
     int n = 0;
     axes_position site(p->site, first);
     for (int l = 0; l < count;) {
-      const std::int64_t length = std::min<std::int64_t>(count - l, p->site[2].size - site.i[2]);
+      const std::int64_t length = std::min<std::int64_t>(count - l, p->site[inner_axis].size - site.last());
       runs[n++] = {{p->origin + site.at(p->site, &conv_axis::gathered), p->y + site.at(p->site, &conv_axis::y),
                     p->x + site.at(p->site, &conv_axis::x)},
                    l,
@@ -236,29 +247,38 @@ struct gathered_loader {
     place low = place_of(first), high = low;
     for (int r = 0; r < n; ++r) {
       const std::int64_t steps = runs[r].count - 1;
-      const std::int64_t y = runs[r].from.y + steps * p->site[2].y, x = runs[r].from.x + steps * p->site[2].x;
+      const std::int64_t y = runs[r].from.y + steps * p->site[inner_axis].y,
+                         x = runs[r].from.x + steps * p->site[inner_axis].x;
       low.y = std::min({low.y, runs[r].from.y, y}), high.y = std::max({high.y, runs[r].from.y, y});
       low.x = std::min({low.x, runs[r].from.x, x}), high.x = std::max({high.x, runs[r].from.x, x});
     }
-    const bool one_line = n == 1 && count == Width && p->site[2].gathered == 1;
+    const bool one_line = n == 1 && count == Width && p->site[inner_axis].gathered == 1;
     axes_position at(p->term, k0);
-    for (std::int64_t k = 0; k < terms; ++k, to += Width, at.step(p->term, 1)) {
-      const place shift = shift_of(at);
+    place shift = shift_of(at);
+    const conv_axis inner = p->term[inner_axis];
+    const auto next = [&] {
+      if (at.step(p->term, 1)) {
+        shift = {shift.offset + inner.gathered, shift.y + inner.y, shift.x + inner.x};
+      } else {
+        shift = shift_of(at);
+      }
+    };
+    for (std::int64_t k = 0; k < terms; ++k, to += Width, next()) {
       if (inside(low.y + shift.y, low.x + shift.x) && inside(high.y + shift.y, high.x + shift.x)) {
         if (one_line && !Presence) {
           copy_run<false>(data + runs[0].from.offset + shift.offset, 1, Width, to);
           continue;
         }
         for (int r = 0; r < n; ++r)
-          copy_run<Presence>(data + runs[r].from.offset + shift.offset, p->site[2].gathered, runs[r].count,
+          copy_run<Presence>(data + runs[r].from.offset + shift.offset, p->site[inner_axis].gathered, runs[r].count,
                              to + runs[r].begin);
         for (int l = count; l < Width; ++l) to[l] = 0;
         continue;
       }
       for (int r = 0; r < n; ++r) {
         const run& s = runs[r];
-        line<Presence>({s.from.offset + shift.offset, s.from.y + shift.y, s.from.x + shift.x}, p->site[2], s.count,
-                       to + s.begin);
+        line<Presence>({s.from.offset + shift.offset, s.from.y + shift.y, s.from.x + shift.x}, p->site[inner_axis],
+                       s.count, to + s.begin);
       }
       for (int l = count; l < Width; ++l) to[l] = 0;
     }
@@ -314,9 +334,9 @@ struct conv_problem {
       T* const to = out_ + site.at(p_->site, &conv_axis::other) + j * p_->out_channel;
       scatter(from, count, to, p_->out_channel);
     } else {
-      const conv_axis& inner = p_->site[2];
+      const conv_axis& inner = p_->site[inner_axis];
       for (std::int64_t rest = count; rest > 0;) {
-        const std::int64_t run = std::min(rest, inner.size - site.i[2]);
+        const std::int64_t run = std::min(rest, inner.size - site.last());
         scatter(from, run, out_ + i * p_->out_channel + site.at(p_->site, &conv_axis::other), inner.other);
         from += run;
         rest -= run;

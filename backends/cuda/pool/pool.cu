@@ -10,7 +10,9 @@ namespace {
 constexpr int threads = 256;
 
 template <class T, class Index>
-using plane = num::pool_plane<T, Index>;
+using volume = num::pool_volume<T, Index>;
+template <class T, class Index>
+using place = typename volume<T, Index>::place;
 
 template <class T>
 inline constexpr tier first_tier_of_sums = std::is_same_v<T, double> ? tier::double_double : tier::binary64;
@@ -21,11 +23,11 @@ struct max_pool {
   template <class T>
   static constexpr tier first = tier::proved;
   template <class T, class Index>
-  __device__ static num::decided_value<T> attempt(const plane<T, Index>& p, Index y, Index x, double) {
-    return {p.max_value(y, x), true};
+  __device__ static num::decided_value<T> attempt(const volume<T, Index>& p, place<T, Index> o, double) {
+    return {p.max_value(o), true};
   }
   template <class T, class Index>
-  __device__ static T exact(const plane<T, Index>&, Index, Index) {
+  __device__ static T exact(const volume<T, Index>&, place<T, Index>) {
     return T{};
   }
 };
@@ -35,12 +37,12 @@ struct max_pool_backward {
   template <class T>
   static constexpr tier first = first_tier_of_sums<T>;
   template <class T, class Index>
-  __device__ static num::decided_value<T> attempt(const plane<T, Index>& p, Index y, Index x, double force) {
-    return plane<T, Index>::finish_max_gradient(p.max_gradient(y, x), force);
+  __device__ static num::decided_value<T> attempt(const volume<T, Index>& p, place<T, Index> o, double force) {
+    return volume<T, Index>::finish_max_gradient(p.max_gradient(o), force);
   }
   template <class T, class Index>
-  __device__ static T exact(const plane<T, Index>& p, Index y, Index x) {
-    return p.exact_max_gradient(y, x);
+  __device__ static T exact(const volume<T, Index>& p, place<T, Index> o) {
+    return p.exact_max_gradient(o);
   }
 };
 struct avg_pool {
@@ -48,12 +50,12 @@ struct avg_pool {
   template <class T>
   static constexpr tier first = first_tier_of_sums<T>;
   template <class T, class Index>
-  __device__ static num::decided_value<T> attempt(const plane<T, Index>& p, Index y, Index x, double force) {
-    return plane<T, Index>::finish_average(p.average(y, x), force, p.count(y, x));
+  __device__ static num::decided_value<T> attempt(const volume<T, Index>& p, place<T, Index> o, double force) {
+    return volume<T, Index>::finish_average(p.average(o), force, p.count(o));
   }
   template <class T, class Index>
-  __device__ static T exact(const plane<T, Index>& p, Index y, Index x) {
-    return p.exact_average(y, x);
+  __device__ static T exact(const volume<T, Index>& p, place<T, Index> o) {
+    return p.exact_average(o);
   }
 };
 struct avg_pool_backward {
@@ -61,25 +63,27 @@ struct avg_pool_backward {
   template <class T>
   static constexpr tier first = first_tier_of_sums<T>;
   template <class T, class Index>
-  __device__ static num::decided_value<T> attempt(const plane<T, Index>& p, Index y, Index x, double force) {
-    return p.finish_average_gradient(p.average_gradient(y, x), force);
+  __device__ static num::decided_value<T> attempt(const volume<T, Index>& p, place<T, Index> o, double force) {
+    return p.finish_average_gradient(p.average_gradient(o), force);
   }
   template <class T, class Index>
-  __device__ static T exact(const plane<T, Index>& p, Index y, Index x) {
-    return p.exact_average_gradient(y, x);
+  __device__ static T exact(const volume<T, Index>& p, place<T, Index> o) {
+    return p.exact_average_gradient(o);
   }
 };
 
 template <class Operation, class T, class Index>
-__device__ __noinline__ T decide_exactly(const plane<T, Index>& p, Index y, Index x) {
-  return Operation::exact(p, y, x);
+__device__ __noinline__ T decide_exactly(const volume<T, Index>& p, place<T, Index> o) {
+  return Operation::exact(p, o);
 }
 
 // Neighbouring threads write neighbouring elements: along a row, or along the channels where those are innermost.
 template <class Operation, class T, class Index>
 __global__ void __launch_bounds__(threads) pool_kernel(const __grid_constant__ pool_geometry g, counter* counters) {
-  const Index height = static_cast<Index>(Operation::backward ? g.h : g.oh);
-  const Index width = static_cast<Index>(Operation::backward ? g.w : g.ow);
+  const auto size = [&](int d) {
+    return static_cast<Index>(Operation::backward ? g.axis[d].image : g.axis[d].windows);
+  };
+  const Index depth = size(0), height = size(1), width = size(2);
   const Index channels = static_cast<Index>(g.c);
   if (blockIdx.x == 0 && threadIdx.x == 0) count_elements(counters, Operation::template first<T>, g.elements);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
@@ -95,26 +99,33 @@ __global__ void __launch_bounds__(threads) pool_kernel(const __grid_constant__ p
     rest /= width;
     const Index y = rest % height;
     rest /= height;
+    Index z = 0;
+    if (depth != 1) {
+      z = rest % depth;
+      rest /= depth;
+    }
     if (!g.channels_inside) {
       c = rest % channels;
       rest /= channels;
     }
-    const plane<T, Index> p = num::plane_of<T, Index>(g, rest, c);
+    const volume<T, Index> p = num::volume_of<T, Index>(g, rest, c);
+    const place<T, Index> o{z, y, x};
+    const auto at_strides = [&](const std::int64_t(&stride)[5]) {
+      return rest * stride[0] + c * stride[1] + z * stride[2] + y * stride[3] + x * stride[4];
+    };
     num::decided_value<T> result;
     if constexpr (std::is_same_v<Operation, max_pool_with_indices>) {
       std::int64_t where;
-      result = {p.max_value(y, x, &where), true};
-      g.indices[rest * g.indices_stride[0] + c * g.indices_stride[1] + y * g.indices_stride[2] +
-                x * g.indices_stride[3]] = where;
+      result = {p.max_value(o, &where), true};
+      g.indices[at_strides(g.indices_stride)] = where;
     } else {
-      result = Operation::attempt(p, y, x, g.force);
+      result = Operation::attempt(p, o, g.force);
     }
     if (!result.decided) {
-      result.value = decide_exactly<Operation>(p, y, x);
+      result.value = decide_exactly<Operation>(p, o);
       ++undecided;
     }
-    static_cast<T*>(g.out)[rest * g.out_stride[0] + c * g.out_stride[1] + y * g.out_stride[2] + x * g.out_stride[3]] =
-        result.value;
+    static_cast<T*>(g.out)[at_strides(g.out_stride)] = result.value;
   }
   if (undecided != 0) {
     count_elements(counters, tier::exact, undecided);
@@ -140,27 +151,28 @@ void prepare_general(const pool_geometry& g, const job& j, dispatch::task& t) {
 void prepare(const plan::pool_plan& p, const job& j, dispatch::task& t) {
   pool_geometry g{};
   g.type = p.type;
-  g.n = p.n, g.c = p.c, g.h = p.h, g.w = p.w, g.oh = p.oh, g.ow = p.ow, g.kh = p.kh, g.kw = p.kw;
-  g.stride = p.stride, g.dilation = p.dilation;
-  g.top = p.top, g.left = p.left;
+  g.n = p.n, g.c = p.c;
   g.adaptive = p.adaptive;
   g.count_include_pad = p.count_include_pad;
-  g.padded = p.padded;
   g.divisor = p.divisor;
   g.negated = p.negated;
   g.common = p.common;
   g.x = p.x, g.g = p.g, g.out = p.out;
   g.indices = p.indices;
-  for (std::size_t d = 0; d < 4; ++d) {
+  g.elements = p.n * p.c;
+  for (std::size_t d = 0; d < 3; ++d) {
+    g.axis[d] = p.axis[d];
+    g.padded[d] = p.padded[d];
+    g.elements *= p.backward() ? p.axis[d].image : p.axis[d].windows;
+  }
+  for (std::size_t d = 0; d < 5; ++d) {
     g.image_stride[d] = p.image_stride[d];
     g.pooled_stride[d] = p.pooled_stride[d];
     g.out_stride[d] = p.out_stride[d];
     g.indices_stride[d] = p.indices_stride[d];
   }
-  g.channels_inside = p.c > 1 && p.out_stride[1] < p.out_stride[3];
+  g.channels_inside = p.c > 1 && p.out_stride[1] < p.out_stride[4];
   g.force = j.first_tier > tier::double_double ? num::infinity : 0.0;
-  const bool backward = p.op == ops::op_id::max_pool2d_backward || p.op == ops::op_id::avg_pool2d_backward;
-  g.elements = g.n * g.c * (backward ? g.h * g.w : g.oh * g.ow);
   if (!j.device.choice.wide && prepare_fast(p.op, g, j, t)) return;
   switch (p.op) {
     case ops::op_id::max_pool2d:

@@ -7,12 +7,11 @@ namespace repdl::cuda {
 
 struct pool_geometry {
   dtype type;
-  std::int64_t n, c, h, w, oh, ow, kh, kw;
-  ops::pair stride, dilation;
-  std::int64_t top, left;
+  std::int64_t n, c;
+  plan::window_axis axis[3];
+  std::int64_t padded[3];
   bool adaptive;
   bool count_include_pad;
-  ops::pair padded;
   std::int64_t divisor;
   bool negated;
   std::int64_t common;
@@ -20,7 +19,7 @@ struct pool_geometry {
   const void* g;
   void* out;
   std::int64_t* indices;
-  std::int64_t image_stride[4], pooled_stride[4], out_stride[4], indices_stride[4];
+  std::int64_t image_stride[5], pooled_stride[5], out_stride[5], indices_stride[5];
 
   std::int64_t elements;  // of the output
   bool channels_inside;   // neighbouring output elements are neighbouring channels
@@ -29,13 +28,13 @@ struct pool_geometry {
   // Whether every position, and every product of two counts, fits 32 bits.
   bool small() const {
     constexpr std::int64_t limit = std::int64_t{1} << 30;
-    const auto fits = [this](std::int64_t image, std::int64_t pooled, std::int64_t taps, std::int64_t step,
-                             std::int64_t spread, std::int64_t before) {
-      return image < limit && pooled < limit && taps < limit && step < limit && spread < limit && before < limit &&
-             pooled * step < limit && taps * spread < limit && (!adaptive || (image + 1) * (pooled + 1) < limit);
+    const auto fits = [this](const plan::window_axis& a) {
+      return a.image < limit && a.windows < limit && a.kernel < limit && a.stride < limit && a.dilation < limit &&
+             a.before < limit && a.windows * a.stride < limit && a.kernel * a.dilation < limit &&
+             (!adaptive || (a.image + 1) * (a.windows + 1) < limit);
     };
-    return elements < limit && fits(h, oh, kh, stride.h, dilation.h, top) &&
-           fits(w, ow, kw, stride.w, dilation.w, left) && kh * kw < limit;
+    return elements < limit && fits(axis[0]) && fits(axis[1]) && fits(axis[2]) &&
+           axis[0].kernel * axis[1].kernel * axis[2].kernel < limit;
   }
 };
 

@@ -1,4 +1,4 @@
-// Pooling for the shapes that networks use: no dilation, 32-bit offsets; kernels of 2x2 and 3x3 with their loops
+// Pooling of planes for the shapes that networks use: no dilation, 32-bit offsets; kernels of 2x2 and 3x3 with their loops
 // unrolled; averages by positive divisors, of windows on the padded image if they count what pads it. The results are those of
 // pool.cu, which takes over the elements that these kernels cannot decide.
 //
@@ -28,28 +28,31 @@ struct compact {
 
   compact(const pool_geometry& geometry, std::int64_t rows, std::int64_t columns)
       : g(geometry),
-        h(static_cast<int>(g.h)),
-        w(static_cast<int>(g.w)),
-        oh(static_cast<int>(g.oh)),
-        ow(static_cast<int>(g.ow)),
-        kh(static_cast<int>(g.kh)),
-        kw(static_cast<int>(g.kw)),
-        sh(static_cast<int>(g.stride.h)),
-        sw(static_cast<int>(g.stride.w)),
-        top(static_cast<int>(g.top)),
-        left(static_cast<int>(g.left)),
+        h(static_cast<int>(g.axis[1].image)),
+        w(static_cast<int>(g.axis[2].image)),
+        oh(static_cast<int>(g.axis[1].windows)),
+        ow(static_cast<int>(g.axis[2].windows)),
+        kh(static_cast<int>(g.axis[1].kernel)),
+        kw(static_cast<int>(g.axis[2].kernel)),
+        sh(static_cast<int>(g.axis[1].stride)),
+        sw(static_cast<int>(g.axis[2].stride)),
+        top(static_cast<int>(g.axis[1].before)),
+        left(static_cast<int>(g.axis[2].before)),
         divisor(static_cast<int>(g.divisor)),
-        full_weight(g.common % (g.kh * g.kw) == 0 ? static_cast<int>(g.common / (g.kh * g.kw)) : 0),
+        full_weight(g.common % (g.axis[1].kernel * g.axis[2].kernel) == 0
+                        ? static_cast<int>(g.common / (g.axis[1].kernel * g.axis[2].kernel))
+                        : 0),
         common(static_cast<double>(g.common)),
         reciprocal(1.0 / static_cast<double>(g.common)),
         channels(g.c),
         height(rows),
         width(columns) {
     for (int d = 0; d < 4; ++d) {
-      image[d] = static_cast<int>(g.image_stride[d]);
-      pooled[d] = static_cast<int>(g.pooled_stride[d]);
-      out[d] = static_cast<int>(g.out_stride[d]);
-      indices[d] = static_cast<int>(g.indices_stride[d]);
+      const int from = d < 2 ? d : d + 1;  // without depth
+      image[d] = static_cast<int>(g.image_stride[from]);
+      pooled[d] = static_cast<int>(g.pooled_stride[from]);
+      out[d] = static_cast<int>(g.out_stride[from]);
+      indices[d] = static_cast<int>(g.indices_stride[from]);
     }
   }
 
@@ -97,24 +100,24 @@ __device__ T divide(double s, double n, double r) {
 }
 
 template <class T>
-__device__ __noinline__ num::decided_value<T> average_carefully(const num::pool_plane<T, int>& p, int y, int x,
+__device__ __noinline__ num::decided_value<T> average_carefully(const num::pool_volume<T, int>& p, int y, int x,
                                                                 double force) {
-  num::decided_value<T> c = num::pool_plane<T, int>::finish_average(p.average(y, x), force, p.count(y, x));
-  if (!c.decided) c.value = p.exact_average(y, x);
+  num::decided_value<T> c = num::pool_volume<T, int>::finish_average(p.average({0, y, x}), force, p.count({0, y, x}));
+  if (!c.decided) c.value = p.exact_average({0, y, x});
   return c;
 }
 template <class T>
-__device__ __noinline__ num::decided_value<T> max_gradient_carefully(const num::pool_plane<T, int>& p, int i, int j,
+__device__ __noinline__ num::decided_value<T> max_gradient_carefully(const num::pool_volume<T, int>& p, int i, int j,
                                                                      double force) {
-  num::decided_value<T> c = num::pool_plane<T, int>::finish_max_gradient(p.max_gradient(i, j), force);
-  if (!c.decided) c.value = p.exact_max_gradient(i, j);
+  num::decided_value<T> c = num::pool_volume<T, int>::finish_max_gradient(p.max_gradient({0, i, j}), force);
+  if (!c.decided) c.value = p.exact_max_gradient({0, i, j});
   return c;
 }
 template <class T>
-__device__ __noinline__ num::decided_value<T> average_gradient_carefully(const num::pool_plane<T, int>& p, int i, int j,
-                                                                         double force) {
-  num::decided_value<T> c = p.finish_average_gradient(p.average_gradient(i, j), force);
-  if (!c.decided) c.value = p.exact_average_gradient(i, j);
+__device__ __noinline__ num::decided_value<T> average_gradient_carefully(const num::pool_volume<T, int>& p, int i,
+                                                                         int j, double force) {
+  num::decided_value<T> c = p.finish_average_gradient(p.average_gradient({0, i, j}), force);
+  if (!c.decided) c.value = p.exact_average_gradient({0, i, j});
   return c;
 }
 
@@ -209,7 +212,7 @@ __global__ void __launch_bounds__(threads) average_kernel(const __grid_constant_
               : n == K * K     ? divide<T>(sum, full, 1.0 / full)
                                : divide<T>(sum, static_cast<double>(n), 1.0 / static_cast<double>(n));
     } else {
-      const auto c = average_carefully(num::plane_of<T, int>(p.g, o.n, o.c), o.y, o.x, p.g.force);
+      const auto c = average_carefully(num::volume_of<T, int>(p.g, o.n, o.c), o.y, o.x, p.g.force);
       value = c.value;
       exact += c.decided ? 0 : 1;
     }
@@ -352,7 +355,7 @@ __global__ void __launch_bounds__(threads)
           if (sum.rounded == 0) {
             value = num::narrow<T>(sum.value + 0.0);
           } else {
-            const auto r = max_gradient_carefully(num::plane_of<T, int>(p.g, n, c), i, j, 0.0);
+            const auto r = max_gradient_carefully(num::volume_of<T, int>(p.g, n, c), i, j, 0.0);
             value = r.value;
             exact += r.decided ? 0 : 1;
           }
@@ -394,7 +397,7 @@ __global__ void __launch_bounds__(threads)
     if (sum.rounded == 0) {
       value = divide<T>(sum.value, p.common, p.reciprocal);
     } else {
-      const auto r = average_gradient_carefully(num::plane_of<T, int>(p.g, o.n, o.c), o.y, o.x, 0.0);
+      const auto r = average_gradient_carefully(num::volume_of<T, int>(p.g, o.n, o.c), o.y, o.x, 0.0);
       value = r.value;
       exact += r.decided ? 0 : 1;
     }
@@ -404,10 +407,10 @@ __global__ void __launch_bounds__(threads)
 }
 
 // Whether all offsets fit 32 bits, with room for a grid's worth of steps.
-bool offsets_fit(const std::int64_t (&stride)[4], std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
+bool offsets_fit(const std::int64_t (&stride)[5], std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
   std::int64_t reach = 0;
-  const std::int64_t size[4] = {n, c, h, w};
-  for (int d = 0; d < 4; ++d) {
+  const std::int64_t size[5] = {n, c, 0, h, w};
+  for (int d = 0; d < 5; ++d) {
     const std::int64_t s = stride[d] < 0 ? -stride[d] : stride[d];
     if (s >= std::int64_t{1} << 31) return false;
     reach += s * size[d];
@@ -420,20 +423,24 @@ template <class T>
 bool prepare_of(ops::op_id op, const pool_geometry& g, const job& j, dispatch::task& t) {
   const bool backward = op == ops::op_id::max_pool2d_backward || op == ops::op_id::avg_pool2d_backward;
   const bool max = op == ops::op_id::max_pool2d || op == ops::op_id::max_pool2d_backward;
+  const plan::window_axis &y = g.axis[1], &x = g.axis[2];
   const bool each_padded = g.count_include_pad && g.divisor == 0;
   if (!max && (each_padded || g.negated || g.divisor >= std::int64_t{1} << 29)) return false;
-  if (!g.small() || g.adaptive || g.dilation.h != 1 || g.dilation.w != 1 || g.force != 0) return false;
-  if (!offsets_fit(g.image_stride, g.n, g.c, g.h, g.w) || !offsets_fit(g.pooled_stride, g.n, g.c, g.oh, g.ow) ||
-      !offsets_fit(g.indices_stride, g.n, g.c, g.oh, g.ow) ||
-      !offsets_fit(g.out_stride, g.n, g.c, backward ? g.h : g.oh, backward ? g.w : g.ow)) {
+  if (!g.small() || !(g.axis[0] == plan::window_axis{}) || g.adaptive || y.dilation != 1 || x.dilation != 1 ||
+      g.force != 0)
+    return false;
+  if (!offsets_fit(g.image_stride, g.n, g.c, y.image, x.image) ||
+      !offsets_fit(g.pooled_stride, g.n, g.c, y.windows, x.windows) ||
+      !offsets_fit(g.indices_stride, g.n, g.c, y.windows, x.windows) ||
+      !offsets_fit(g.out_stride, g.n, g.c, backward ? y.image : y.windows, backward ? x.image : x.windows)) {
     return false;
   }
   const auto grid = [&](std::int64_t items) { return grid_for(j.device, ceil_div(items, threads), 32); };
-  const bool two = g.kh == 2 && g.kw == 2;
-  const bool three = g.kh == 3 && g.kw == 3;
+  const bool two = y.kernel == 2 && x.kernel == 2;
+  const bool three = y.kernel == 3 && x.kernel == 3;
   if (!backward) {
     if (!two && !three) return false;
-    const compact p(g, g.oh, g.ow);
+    const compact p(g, y.windows, x.windows);
     const auto start = [&]<auto Kernel>() { plan_launch<Kernel>(t, j, grid(g.elements), threads, p, j.counters); };
     if (max && g.indices != nullptr) {
       two ? start.template operator()<max_kernel<T, 2, true>>() : start.template operator()<max_kernel<T, 3, true>>();
@@ -442,10 +449,10 @@ bool prepare_of(ops::op_id op, const pool_geometry& g, const job& j, dispatch::t
     } else {
       two ? start.template operator()<average_kernel<T, 2>>() : start.template operator()<average_kernel<T, 3>>();
     }
-  } else if (g.stride.h >= g.kh && g.stride.w >= g.kw) {
-    const compact p(g, g.oh, g.ow);
-    if (g.n * g.c * g.oh * g.ow > INT32_MAX) return false;  // of a broadcast g
-    const auto windows = static_cast<int>(g.n * g.c * g.oh * g.ow);
+  } else if (y.stride >= y.kernel && x.stride >= x.kernel) {
+    const compact p(g, y.windows, x.windows);
+    if (g.n * g.c * y.windows * x.windows > INT32_MAX) return false;  // of a broadcast g
+    const auto windows = static_cast<int>(g.n * g.c * y.windows * x.windows);
     const auto start = [&]<auto Kernel>() {
       plan_launch<Kernel>(t, j, grid(windows), threads, p, windows, j.counters);
     };
@@ -455,18 +462,18 @@ bool prepare_of(ops::op_id op, const pool_geometry& g, const job& j, dispatch::t
       start.template operator()<cell_kernel<T, 0, false>>();
     }
   } else if (max) {
-    const std::int64_t rows = (tile_rows + g.kh - 2) / g.stride.h + 2;
-    const std::int64_t columns = (tile_columns + g.kw - 2) / g.stride.w + 2;
-    if (g.kh * g.kw > 255 || rows * columns > most_windows || g.channels_inside) return false;
-    const compact p(g, g.h, g.w);
-    const std::int64_t x = ceil_div(g.w, tile_columns);
-    const std::int64_t y = ceil_div(g.h, tile_rows);
-    const auto tiles = static_cast<int>(g.n * g.c * x * y);
-    plan_launch<tile_kernel<T>>(t, j, grid_for(j.device, tiles, 16), threads, p, divider(x), divider(y), tiles,
+    const std::int64_t rows = (tile_rows + y.kernel - 2) / y.stride + 2;
+    const std::int64_t columns = (tile_columns + x.kernel - 2) / x.stride + 2;
+    if (y.kernel * x.kernel > 255 || rows * columns > most_windows || g.channels_inside) return false;
+    const compact p(g, y.image, x.image);
+    const std::int64_t across = ceil_div(x.image, tile_columns);
+    const std::int64_t down = ceil_div(y.image, tile_rows);
+    const auto tiles = static_cast<int>(g.n * g.c * across * down);
+    plan_launch<tile_kernel<T>>(t, j, grid_for(j.device, tiles, 16), threads, p, divider(across), divider(down), tiles,
                                 j.counters);
   } else {
     if (g.common == 0) return false;
-    const compact p(g, g.h, g.w);
+    const compact p(g, y.image, x.image);
     plan_launch<average_gradient_kernel<T>>(t, j, grid(g.elements), threads, p, j.counters);
   }
   return true;

@@ -8,15 +8,16 @@
 // meet the same taps, so that no absent tap is multiplied. Few channels in many phases are one product instead, whose
 // rows are phases and channels, and whose weights are absent where a phase lacks a tap.
 //
-// Every index is a triple, and every operand is affine in two of them: element (p, q) lies at the sum of their offsets
-// and has the sum of their coordinates; it is absent when those are outside h x w.
+// Every index is four numbers, and every operand is affine in two of them: element (p, q) lies at the sum of their offsets
+// and has the sum of their coordinates; it is absent when those are outside h x w. Depth has no coordinate: each part of it
+// (plan/depth_parts.hpp) is a problem of its own.
 #pragma once
 
 #include <cstdint>
 
 #include "backends/cuda/product/conv_cut.hpp"
 #include "librepdl/num/platform.hpp"
-#include "librepdl/plan/plans.hpp"
+#include "librepdl/plan/depth_parts.hpp"
 
 namespace repdl::dispatch {
 class task;
@@ -28,40 +29,48 @@ class carver;
 
 namespace repdl::cuda::conv {
 
-struct index3 {
-  std::int64_t i[3];
+struct index4 {
+  std::int64_t i[4];
 };
 
-// index = (i0 * d1 + i1) * d2 + i2
+// index = ((i0 * d1 + i1) * d2 + i2) * d3 + i3; d1 = 0: i0 is 0, and i1 may be any number.
 struct radix {
   std::int64_t d1;
   std::int64_t d2;
+  std::int64_t d3;
 
-  REPDL_HD index3 split(std::int64_t index) const {
-    if (((index | d1 | d2) >> 31) == 0) {
-      const auto n = static_cast<std::uint32_t>(index);
-      const auto inner = static_cast<std::uint32_t>(d2);
-      const auto middle = static_cast<std::uint32_t>(d1);
-      const std::uint32_t rest = n / inner;
-      return {{rest / middle, rest % middle, n % inner}};
+  REPDL_HD index4 split(std::int64_t index) const {
+    index4 n;
+    if (((index | d2 | d3) >> 31) == 0) {
+      const auto all = static_cast<std::uint32_t>(index);
+      const auto inner = static_cast<std::uint32_t>(d3);
+      const auto middle = static_cast<std::uint32_t>(d2);
+      const std::uint32_t rest = all / inner;
+      n = {{0, rest / middle, rest % middle, all % inner}};
+    } else {
+      const std::int64_t rest = index / d3;
+      n = {{0, rest / d2, rest % d2, index % d3}};
     }
-    const std::int64_t rest = index / d2;
-    return {{rest / d1, rest % d1, index % d2}};
+    if (d1 != 0) {
+      n.i[0] = n.i[1] / d1;
+      n.i[1] %= d1;
+    }
+    return n;
   }
 };
 
-// What one of an operand's two triples contributes; offsets in elements.
+// What one of an operand's two indices contributes; offsets in elements. The first number has no coordinates.
 struct side {
-  std::int64_t offset[3];
-  std::int64_t y[3];
-  std::int64_t x[3];
+  std::int64_t offset[4];
+  std::int64_t y[4];
+  std::int64_t x[4];
   std::int64_t offset0, y0, x0;
 
-  REPDL_HD std::int64_t offset_at(const index3& n) const {
-    return offset0 + n.i[0] * offset[0] + n.i[1] * offset[1] + n.i[2] * offset[2];
+  REPDL_HD std::int64_t offset_at(const index4& n) const {
+    return offset0 + n.i[0] * offset[0] + n.i[1] * offset[1] + n.i[2] * offset[2] + n.i[3] * offset[3];
   }
-  REPDL_HD std::int64_t y_at(const index3& n) const { return y0 + n.i[0] * y[0] + n.i[1] * y[1] + n.i[2] * y[2]; }
-  REPDL_HD std::int64_t x_at(const index3& n) const { return x0 + n.i[0] * x[0] + n.i[1] * x[1] + n.i[2] * x[2]; }
+  REPDL_HD std::int64_t y_at(const index4& n) const { return y0 + n.i[1] * y[1] + n.i[2] * y[2] + n.i[3] * y[3]; }
+  REPDL_HD std::int64_t x_at(const index4& n) const { return x0 + n.i[1] * x[1] + n.i[2] * x[2] + n.i[3] * x[3]; }
 };
 
 struct operand {
@@ -135,8 +144,9 @@ struct problem {
   std::int64_t phases_h, phases_w;
   std::int64_t group_a, group_b, group_out, group_bias;
   phase_axis axis_h, axis_w;
+  std::int64_t depth_taps;
   bool phased;
-  int position[3];       // of o (or c), kernel row, kernel column in a term's triple
+  int position[3];       // of o (or c), kernel row, kernel column in a term's index
   std::int64_t m, n, k;  // the greatest of any product
   undecided_marks marks;
   tier first_tier;
@@ -176,25 +186,28 @@ REPDL_HD void specialise(view& v, const problem& p, std::int64_t product) {
   const phase h = phase_of(p.axis_h, ph);
   const phase w = phase_of(p.axis_w, pw);
   const std::int64_t channels = v.k;  // p.base.k is their number
-  const std::int64_t images = v.n;    // and p.base.n that of the samples
-  v.k = channels * h.taps * w.taps;
+  const std::int64_t images = v.n;    // and p.base.n that of the samples, and of places in depth
+  v.k = channels * p.depth_taps * h.taps * w.taps;
   v.n = images * h.pixels * w.pixels;
   const auto at_least_1 = [](std::int64_t x) { return x < 1 ? std::int64_t{1} : x; };
-  v.col = {at_least_1(h.pixels), at_least_1(w.pixels)};
-  const bool channel_first = p.position[0] == 0;
-  v.term.d1 = at_least_1(channel_first ? h.taps : w.taps);
-  v.term.d2 = at_least_1(channel_first ? w.taps : channels);
+  v.col.d2 = at_least_1(h.pixels);
+  v.col.d3 = at_least_1(w.pixels);
+  const bool channel_last = p.position[0] == 3;
+  v.term.d2 = at_least_1(channel_last ? w.taps : h.taps);
+  v.term.d3 = at_least_1(channel_last ? channels : w.taps);
+  if (channel_last && v.term.d1 != 0) v.term.d1 = at_least_1(h.taps);
   const int r = p.position[1];
   const int s = p.position[2];
   const std::int64_t kernel_row = v.a.inner.offset[r];  // per tap so far
   const std::int64_t kernel_col = v.a.inner.offset[s];
-  v.a.inner.offset0 = h.first_tap * kernel_row + w.first_tap * kernel_col;
+  v.a.inner.offset0 += h.first_tap * kernel_row + w.first_tap * kernel_col;
   v.a.inner.offset[r] = kernel_row * p.axis_h.tap_step;
   v.a.inner.offset[s] = kernel_col * p.axis_w.tap_step;
   v.b.outer.y0 = h.result;
   v.b.outer.x0 = w.result;
-  v.b.outer.offset0 = h.result * v.b.outer.offset[1] + w.result * v.b.outer.offset[2];
-  v.out.inner.offset0 = ph * (v.out.inner.offset[1] / p.axis_h.stride) + pw * (v.out.inner.offset[2] / p.axis_w.stride);
+  v.b.outer.offset0 += h.result * v.b.outer.offset[2] + w.result * v.b.outer.offset[3];
+  v.out.inner.offset0 +=
+      ph * (v.out.inner.offset[2] / p.axis_h.stride) + pw * (v.out.inner.offset[3] / p.axis_w.stride);
 }
 
 // f.operator()<Out>() of the result's format.
@@ -232,9 +245,9 @@ struct loading {
 inline constexpr std::int64_t greatest_coordinate = std::int64_t{1} << 29;
 inline constexpr int nowhere = 1 << 30;  // a coordinate that is outside together with any other
 
-// conv_problem.cpp: a plan as products, how their operands are loaded, and whether the product kernel's 32-bit indices and coordinates
-// suffice.
-problem describe(const plan::conv_plan& c);
+// conv_problem.cpp: a part of a plan as products, how their operands are loaded, and whether the product kernel's 32-bit indices and
+// coordinates suffice.
+problem describe(const plan::conv_plan& c, const plan::depth_part& z);
 loading plan_loading(const problem& p, const plan::conv_plan& c);
 bool within_reach(const problem& p, const plan::conv_plan& c);
 // conv_product.cu

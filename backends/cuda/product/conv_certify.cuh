@@ -21,13 +21,14 @@ struct line_results : line_bounds {
 
 // Whether none of a line's terms is absent: they reach over a box of coordinates.
 __device__ __noinline__ inline bool always_present(const view& v, bool of_a, std::int64_t line) {
-  const std::int64_t sizes[3] = {v.k / (v.term.d1 * v.term.d2), v.term.d1, v.term.d2};
+  const std::int64_t outer = v.k / (v.term.d2 * v.term.d3);
+  const std::int64_t sizes[3] = {v.term.d1 == 0 ? outer : v.term.d1, v.term.d2, v.term.d3};  // with coordinates
   const operand& t = of_a ? v.a : v.b;
-  const index3 n = (of_a ? v.row : v.col).split(line);
+  const index4 n = (of_a ? v.row : v.col).split(line);
   std::int64_t low[2] = {t.outer.y_at(n) + t.inner.y0, t.outer.x_at(n) + t.inner.x0};
   std::int64_t high[2] = {low[0], low[1]};
   for (int i = 0; i < 3; ++i) {
-    const std::int64_t reach[2] = {t.inner.y[i] * (sizes[i] - 1), t.inner.x[i] * (sizes[i] - 1)};
+    const std::int64_t reach[2] = {t.inner.y[i + 1] * (sizes[i] - 1), t.inner.x[i + 1] * (sizes[i] - 1)};
     for (int d = 0; d < 2; ++d) (reach[d] < 0 ? low : high)[d] += reach[d];
   }
   return low[0] >= 0 && high[0] < t.h && low[1] >= 0 && high[1] < t.w;

@@ -29,6 +29,7 @@ struct shared_state {
   view v;
   place line[2][tile];
   place term[2][2][tile_k];  // by panel's parity; a, b
+  index4 step;               // from a thread's term to its next one
   alignas(16) float panel[2][2][tile_k][tile + 4];
 };
 
@@ -54,27 +55,31 @@ __global__ void __launch_bounds__(threads, 2)
     const bool second = i >= tile;
     const std::int64_t line = (second ? col0 : row0) + i % tile;
     const std::int64_t lines = second ? v.n : v.m;
-    const index3 n = (second ? v.col : v.row).split(line < lines ? line : lines > 0 ? lines - 1 : 0);
+    const index4 n = (second ? v.col : v.row).split(line < lines ? line : lines > 0 ? lines - 1 : 0);
     const side& s = (second ? v.b : v.a).outer;
     state.line[second][i % tile] = {s.offset_at(n), s.y_at(n), s.x_at(n)};
   }
 
-  index3 at = v.term.split(tid);
-  const index3 step = v.term.split(tile_k);
+  index4 at = v.term.split(tid);
+  if (tid == 0) state.step = v.term.split(tile_k);
+  __syncthreads();
   const auto locate = [&](int slot) {
     if (tid < tile_k) {
       const side& a = v.a.inner;
       const side& b = v.b.inner;
       state.term[slot][0][tid] = {a.offset_at(at), a.y_at(at), a.x_at(at)};
       state.term[slot][1][tid] = {b.offset_at(at), b.y_at(at), b.x_at(at)};
-      at.i[2] += step.i[2];
-      at.i[1] += step.i[1];
-      at.i[0] += step.i[0];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) at.i[i] += state.step.i[i];
+      if (at.i[3] >= v.term.d3) {
+        at.i[3] -= v.term.d3;
+        ++at.i[2];
+      }
       if (at.i[2] >= v.term.d2) {
         at.i[2] -= v.term.d2;
         ++at.i[1];
       }
-      if (at.i[1] >= v.term.d1) {
+      if (v.term.d1 != 0 && at.i[1] >= v.term.d1) {
         at.i[1] -= v.term.d1;
         ++at.i[0];
       }

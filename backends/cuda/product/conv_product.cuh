@@ -15,6 +15,7 @@ struct shared_state {
   term_steps steps;
   place line[T::lines];       // by position
   place term[2][2][panel_k];  // by panel's parity; a, b
+  int index[3][panel_k];      // the last three numbers of the terms' indices; the first of them where it is counted
   place out[T::lines];
   float bias[T::rows];
 };
@@ -95,12 +96,10 @@ __global__ void __launch_bounds__(T::threads, T::blocks)
 
   // Threads 0 .. panel_k - 1 walk through the terms, one panel ahead of the copies.
   std::int64_t term = first_panel * panel_k + tid;
-  int index2;
-  int index1;
   if (tid < panel_k) {
-    const index3 n = v.term.split(term);
-    index2 = static_cast<int>(n.i[2]);
-    index1 = static_cast<int>(n.i[1]);
+    const index4 n = v.term.split(term);
+#pragma unroll
+    for (int i = 0; i < 3; ++i) state.index[i][tid] = static_cast<int>(n.i[i + 1]);
     state.term[0][0][tid] = term < v.k ? inner_place(v.a, n) : absent_place();
     state.term[0][1][tid] = term < v.k ? inner_place(v.b, n) : absent_place();
   }
@@ -113,18 +112,30 @@ __global__ void __launch_bounds__(T::threads, T::blocks)
       x[i] = load_place(&state.term[to ^ 1][i][tid]);
       add_place(x[i], steps.always[i]);
     }
-    index2 += steps.step2;
-    index1 += steps.step1;
-    if (index2 >= steps.d2) {
+    int index3 = state.index[2][tid] + steps.step3;
+    int index2 = state.index[1][tid] + steps.step2;
+    if (index3 >= steps.d3) {
+      index3 -= steps.d3;
+      ++index2;
+      add_place(x[0], steps.wrap3[0]);
+      add_place(x[1], steps.wrap3[1]);
+    }
+    state.index[2][tid] = index3;
+    const bool wraps = index2 >= steps.d2;
+    if (wraps) {
       index2 -= steps.d2;
-      ++index1;
       add_place(x[0], steps.wrap2[0]);
       add_place(x[1], steps.wrap2[1]);
     }
-    if (index1 >= steps.d1) {
-      index1 -= steps.d1;
-      add_place(x[0], steps.wrap1[0]);
-      add_place(x[1], steps.wrap1[1]);
+    state.index[1][tid] = index2;
+    if (steps.step1 >= 0) {
+      int index1 = state.index[0][tid] + steps.step1 + (wraps ? 1 : 0);
+      if (index1 >= steps.d1) {
+        index1 -= steps.d1;
+        add_place(x[0], steps.wrap1[0]);
+        add_place(x[1], steps.wrap1[1]);
+      }
+      state.index[0][tid] = index1;
     }
     term += panel_k;
     const bool inside = term < v.k;

@@ -227,8 +227,8 @@ __global__ void __launch_bounds__(256) repair_kernel(const __grid_constant__ pro
       for (; bits != 0; bits &= bits - 1) {
         const std::int64_t col = at % p.marks.words_per_row * 32 + (__ffs(static_cast<int>(bits)) - 1);
         if (col >= v.n) break;
-        const index3 r = v.row.split(row);
-        const index3 c = v.col.split(col);
+        const index4 r = v.row.split(row);
+        const index4 c = v.col.split(col);
         if (v.out.outer.y_at(r) + v.out.inner.y_at(c) >= v.out.h) continue;
         if (v.out.outer.x_at(r) + v.out.inner.x_at(c) >= v.out.w) continue;
         num::decided_value<Out> result = {Out{}, false};

@@ -17,28 +17,27 @@
 
 namespace repdl::cuda::conv {
 
-// What the places of terms grow by from one of a thread's terms to its next, and when the innermost index wraps around,
-// and the middle one: offset, y, x of a, then of b.
+// What the places of terms grow by from one of a thread's terms to its next, and when the innermost number of the index wraps around,
+// the one before it, and the one before that: offset, y, x of a, then of b.
 struct walk {
   static constexpr int parts = 6;
-  std::int64_t by[3][parts];
-  std::int64_t step2, step1;
+  static constexpr int kinds = 4;
+  std::int64_t by[kinds][parts];
+  std::int64_t step[4];  // of the numbers
 
-  // By the first 18 threads of a group.
-  __device__ void describe(const view& v, std::int64_t step, int rank) {
-    if (rank >= 3 * parts) return;
-    const index3 n = v.term.split(step);
+  // By the first 24 threads of a group.
+  __device__ void describe(const view& v, std::int64_t step_of_thread, int rank) {
+    if (rank >= kinds * parts) return;
+    const index4 n = v.term.split(step_of_thread);
     const int kind = rank / parts;
     const int part = rank % parts;
     const side& s = part < 3 ? v.a.inner : v.b.inner;
     const std::int64_t* const of = part % 3 == 0 ? s.offset : part % 3 == 1 ? s.y : s.x;
-    by[kind][part] = kind == 0   ? n.i[0] * of[0] + n.i[1] * of[1] + n.i[2] * of[2]
-                     : kind == 1 ? of[1] - v.term.d2 * of[2]
+    by[kind][part] = kind == 0   ? n.i[0] * of[0] + n.i[1] * of[1] + n.i[2] * of[2] + n.i[3] * of[3]
+                     : kind == 1 ? of[2] - v.term.d3 * of[3]
+                     : kind == 2 ? of[1] - v.term.d2 * of[2]
                                  : of[0] - v.term.d1 * of[1];
-    if (rank == 0) {
-      step2 = n.i[2];
-      step1 = n.i[1];
-    }
+    if (rank < 4) step[rank] = n.i[rank];
   }
 };
 
@@ -48,9 +47,10 @@ class terms {
   __device__ terms(const view& v, const walk& w, std::int64_t row, std::int64_t col, std::int64_t first,
                    std::int64_t end, std::int64_t step)
       : v_(v), w_(w), left_(end - first), step_(step) {
-    const index3 r = v.row.split(row);
-    const index3 c = v.col.split(col);
-    const index3 n = v.term.split(first);
+    const index4 r = v.row.split(row);
+    const index4 c = v.col.split(col);
+    const index4 n = v.term.split(first);
+    index3_ = n.i[3];
     index2_ = n.i[2];
     index1_ = n.i[1];
     at_[0] = v.a.outer.offset_at(r) + v.a.inner.offset_at(n);
@@ -71,17 +71,23 @@ class terms {
       y = static_cast<const N*>(v_.b.data)[at_[3]];
     }
     left_ -= step_;
-    index2_ += w_.step2;
-    index1_ += w_.step1;
+    index3_ += w_.step[3];
+    index2_ += w_.step[2];
+    index1_ += w_.step[1];
     add(0);
+    if (index3_ >= v_.term.d3) {
+      index3_ -= v_.term.d3;
+      ++index2_;
+      add(1);
+    }
     if (index2_ >= v_.term.d2) {
       index2_ -= v_.term.d2;
       ++index1_;
-      add(1);
-    }
-    if (index1_ >= v_.term.d1) {
-      index1_ -= v_.term.d1;
       add(2);
+    }
+    if (v_.term.d1 != 0 && index1_ >= v_.term.d1) {
+      index1_ -= v_.term.d1;
+      add(3);
     }
     return there;
   }
@@ -97,7 +103,7 @@ class terms {
 
   const view& v_;
   const walk& w_;
-  std::int64_t left_, step_, index2_, index1_;
+  std::int64_t left_, step_, index3_, index2_, index1_;
   std::int64_t at_[walk::parts];
 };
 

@@ -70,14 +70,14 @@ struct __align__(16) place {
   int y, x;
 };
 template <class T = float>
-__device__ place outer_place(const operand& t, const void* data, const index3& n) {
+__device__ place outer_place(const operand& t, const void* data, const index4& n) {
   const side& s = t.outer;
   constexpr std::int64_t bytes = sizeof(T);
   return {reinterpret_cast<std::int64_t>(data) + bytes * s.offset_at(n), static_cast<int>(s.y_at(n)),
           static_cast<int>(s.x_at(n))};
 }
 template <class T = float>
-__device__ place inner_place(const operand& t, const index3& n) {
+__device__ place inner_place(const operand& t, const index4& n) {
   const side& s = t.inner;
   constexpr std::int64_t bytes = sizeof(T);
   return {bytes * s.offset_at(n), static_cast<int>(s.y_at(n)), static_cast<int>(s.x_at(n))};
@@ -173,27 +173,30 @@ class copier {
   place ahead_;      // other(next unit): loaded early, because no load passes an asynchronous copy
 };
 
-// From one panel's terms to the next: what their places grow by, and what is added when the innermost index wraps
-// around, and the middle one.
+// From one panel's terms to the next: what their places grow by, and what is added when the innermost number of the index wraps
+// around, the one before it, and the one before that. `step1` >= 0: that one is counted.
 struct term_steps {
-  place always[2], wrap2[2], wrap1[2];  // a, b
-  int step2, step1, d2, d1;
+  place always[2], wrap3[2], wrap2[2], wrap1[2];  // a, b
+  int step3, step2, step1, d3, d2, d1;
 };
-__device__ inline place difference(const side& s, std::int64_t n0, std::int64_t n1, std::int64_t n2) {
-  return {4 * (n0 * s.offset[0] + n1 * s.offset[1] + n2 * s.offset[2]),
-          static_cast<int>(n0 * s.y[0] + n1 * s.y[1] + n2 * s.y[2]),
-          static_cast<int>(n0 * s.x[0] + n1 * s.x[1] + n2 * s.x[2])};
+__device__ inline place difference(const side& s, std::int64_t n0, std::int64_t n1, std::int64_t n2, std::int64_t n3) {
+  return {4 * (n0 * s.offset[0] + n1 * s.offset[1] + n2 * s.offset[2] + n3 * s.offset[3]),
+          static_cast<int>(n1 * s.y[1] + n2 * s.y[2] + n3 * s.y[3]),
+          static_cast<int>(n1 * s.x[1] + n2 * s.x[2] + n3 * s.x[3])};
 }
 __device__ inline void describe_steps(const view& v, term_steps& to) {
-  const index3 step = v.term.split(panel_k);
+  const index4 step = v.term.split(panel_k);
   const side* const sides[2] = {&v.a.inner, &v.b.inner};
   for (int i = 0; i < 2; ++i) {
-    to.always[i] = difference(*sides[i], step.i[0], step.i[1], step.i[2]);
-    to.wrap2[i] = difference(*sides[i], 0, 1, -v.term.d2);
-    to.wrap1[i] = difference(*sides[i], 1, -v.term.d1, 0);
+    to.always[i] = difference(*sides[i], step.i[0], step.i[1], step.i[2], step.i[3]);
+    to.wrap3[i] = difference(*sides[i], 0, 0, 1, -v.term.d3);
+    to.wrap2[i] = difference(*sides[i], 0, 1, -v.term.d2, 0);
+    to.wrap1[i] = difference(*sides[i], 1, -v.term.d1, 0, 0);
   }
+  to.step3 = static_cast<int>(step.i[3]);
   to.step2 = static_cast<int>(step.i[2]);
-  to.step1 = static_cast<int>(step.i[1]);
+  to.step1 = v.term.d1 == 0 ? -1 : static_cast<int>(step.i[1]);
+  to.d3 = static_cast<int>(v.term.d3);
   to.d2 = static_cast<int>(v.term.d2);
   to.d1 = static_cast<int>(v.term.d1);
 }

@@ -127,7 +127,13 @@ def move(value: Any, device: str, setting: Setting) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
     value = value.to(device)
-    return value.to(memory_format=torch.channels_last) if setting.channels_last and value.dim() == 4 else value
+    return channels_last(value) if setting.channels_last else value
+
+
+def channels_last(value: torch.Tensor) -> torch.Tensor:
+    """Of images and volumes; others as they are."""
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    return value.to(memory_format=formats[value.dim()]) if value.dim() in formats else value
 
 
 def stack(samples: list[tuple[Any, ...]]) -> tuple[Any, ...]:
@@ -146,7 +152,8 @@ def run(task: Task, device: str = "cpu", setting: Setting = Setting(), count: in
     generator = torch.Generator().manual_seed(2)
     net = task.net.to(device)
     if setting.channels_last:
-        net = net.to(memory_format=torch.channels_last)
+        for tensor in (*net.parameters(), *net.buffers()):
+            tensor.data = channels_last(tensor.data)
     collate = task.collate or stack
 
     def batch(samples: list[tuple[Any, ...]]) -> tuple[Any, ...]:

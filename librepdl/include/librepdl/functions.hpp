@@ -2767,6 +2767,85 @@ inline tensor adaptive_avg_pool2d_backward(const operand& g, const tensor_spec& 
   adaptive_avg_pool2d_backward(*grad_x.handle(), g.view(), grad_x);
   return grad_x;
 }
+inline void conv3d(context& ctx, const_tensor_view x, const_tensor_view w, const_tensor_view bias, tensor_view out, conv3d_options options = {}) {
+  detail::set_operand("conv3d", "bias", options.bias, bias);
+  conv3d(ctx, x, w, out, options);
+}
+inline tensor conv3d(const operand& x, const operand& w, const conv3d_options& options = {}) {
+  detail::returning_call c("conv3d", {x, w});
+  conv3d(c.ctx, c.in[0], c.in[1], tensor_view{}, options);
+  return c.out.take();
+}
+inline tensor conv3d(const operand& x, const operand& w, const operand& bias, const conv3d_options& options = {}) {
+  detail::returning_call c("conv3d", {x, w, bias});
+  conv3d(c.ctx, c.in[0], c.in[1], c.in[2], tensor_view{}, options);
+  return c.out.take();
+}
+inline tensor conv3d_backward_x(const operand& g, const operand& w, const tensor_spec& out, const conv3d_options& options = {}) {
+  tensor grad_x = detail::tensor_for(detail::context_of("conv3d_backward_x", {g, w}), "conv3d_backward_x", out);
+  conv3d_backward_x(*grad_x.handle(), g.view(), w.view(), grad_x, options);
+  return grad_x;
+}
+inline tensor conv3d_backward_w(const operand& g, const operand& x, const tensor_spec& out, const conv3d_options& options = {}) {
+  tensor grad_w = detail::tensor_for(detail::context_of("conv3d_backward_w", {g, x}), "conv3d_backward_w", out);
+  conv3d_backward_w(*grad_w.handle(), g.view(), x.view(), grad_w, options);
+  return grad_w;
+}
+inline tensor conv3d_backward_bias(const operand& g) {
+  detail::returning_call c("conv3d_backward_bias", {g});
+  conv3d_backward_bias(c.ctx, c.in[0], tensor_view{});
+  return c.out.take();
+}
+inline tensor max_pool3d(const operand& x, const max_pool3d_options& options) {
+  detail::returning_call c("max_pool3d", {x});
+  max_pool3d(c.ctx, c.in[0], tensor_view{}, options);
+  return c.out.take();
+}
+inline std::pair<tensor, tensor> max_pool3d_with_indices(const operand& x, const max_pool3d_options& options) {
+  detail::returning_call c("max_pool3d_with_indices", {x}, 2);
+  max_pool3d_with_indices(c.ctx, c.in[0], tensor_view{}, tensor_view{}, options);
+  return {c.out.take(0), c.out.take(1)};
+}
+inline tensor max_pool3d_backward(const operand& g, const operand& x, const max_pool3d_options& options) {
+  detail::returning_call c("max_pool3d_backward", {g, x});
+  max_pool3d_backward(c.ctx, c.in[0], c.in[1], tensor_view{}, options);
+  return c.out.take();
+}
+inline tensor avg_pool3d(const operand& x, const avg_pool3d_options& options) {
+  detail::returning_call c("avg_pool3d", {x});
+  avg_pool3d(c.ctx, c.in[0], tensor_view{}, options);
+  return c.out.take();
+}
+inline tensor avg_pool3d_backward(const operand& g, const tensor_spec& out, const avg_pool3d_options& options) {
+  tensor grad_x = detail::tensor_for(detail::context_of("avg_pool3d_backward", {g}), "avg_pool3d_backward", out);
+  avg_pool3d_backward(*grad_x.handle(), g.view(), grad_x, options);
+  return grad_x;
+}
+inline tensor adaptive_max_pool3d(const operand& x, const adaptive_pool3d_options& options) {
+  detail::returning_call c("adaptive_max_pool3d", {x});
+  adaptive_max_pool3d(c.ctx, c.in[0], tensor_view{}, options);
+  return c.out.take();
+}
+inline std::pair<tensor, tensor> adaptive_max_pool3d_with_indices(const operand& x, const adaptive_pool3d_options& options) {
+  detail::returning_call c("adaptive_max_pool3d_with_indices", {x}, 2);
+  adaptive_max_pool3d_with_indices(c.ctx, c.in[0], tensor_view{}, tensor_view{}, options);
+  return {c.out.take(0), c.out.take(1)};
+}
+inline tensor adaptive_max_pool3d_backward(const operand& g, const operand& x) {
+  detail::returning_call c("adaptive_max_pool3d_backward", {g, x});
+  adaptive_max_pool3d_backward(c.ctx, c.in[0], c.in[1], tensor_view{});
+  return c.out.take();
+}
+inline tensor adaptive_avg_pool3d(const operand& x, const adaptive_pool3d_options& options) {
+  detail::returning_call c("adaptive_avg_pool3d", {x});
+  adaptive_avg_pool3d(c.ctx, c.in[0], tensor_view{}, options);
+  return c.out.take();
+}
+inline tensor adaptive_avg_pool3d_backward(const operand& g, const tensor_spec& out) {
+  tensor grad_x = detail::tensor_for(detail::context_of("adaptive_avg_pool3d_backward", {g}), "adaptive_avg_pool3d_backward", out);
+  adaptive_avg_pool3d_backward(*grad_x.handle(), g.view(), grad_x);
+  return grad_x;
+}
 inline tensor upsample_nearest2d(const operand& x, const tensor_spec& out, const upsample_nearest2d_options& options = {}) {
   tensor made = detail::tensor_for(detail::context_of("upsample_nearest2d", {x}), "upsample_nearest2d", out);
   upsample_nearest2d(*made.handle(), x.view(), made, options);

@@ -156,6 +156,30 @@ void adaptive_avg_pool2d(context& ctx, const_tensor_view x, tensor_view out, con
 /// grad_x = the exact sum, rounded once, over the windows that hold the element of g / the size of the window.
 void adaptive_avg_pool2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x);
 
+// Of three spatial axes: images are (n, channels, d, h, w), kernels (output channels, input channels / groups, kd, kh, kw). The chain orders
+// of conv3d have depth before the rows.
+void conv3d(context& ctx, const_tensor_view x, const_tensor_view w, tensor_view out,
+            const conv3d_options& options = {});
+void conv3d_backward_x(context& ctx, const_tensor_view g, const_tensor_view w, tensor_view grad_x,
+                       const conv3d_options& options = {});
+void conv3d_backward_w(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_w,
+                       const conv3d_options& options = {});
+void conv3d_backward_bias(context& ctx, const_tensor_view g, tensor_view grad_bias);
+void max_pool3d(context& ctx, const_tensor_view x, tensor_view out, const max_pool3d_options& options);
+/// indices: (slice h + row) w + column.
+void max_pool3d_with_indices(context& ctx, const_tensor_view x, tensor_view out, tensor_view indices,
+                             const max_pool3d_options& options);
+void max_pool3d_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x,
+                         const max_pool3d_options& options);
+void avg_pool3d(context& ctx, const_tensor_view x, tensor_view out, const avg_pool3d_options& options);
+void avg_pool3d_backward(context& ctx, const_tensor_view g, tensor_view grad_x, const avg_pool3d_options& options);
+void adaptive_max_pool3d(context& ctx, const_tensor_view x, tensor_view out, const adaptive_pool3d_options& options);
+void adaptive_max_pool3d_with_indices(context& ctx, const_tensor_view x, tensor_view out, tensor_view indices,
+                                      const adaptive_pool3d_options& options);
+void adaptive_max_pool3d_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view grad_x);
+void adaptive_avg_pool3d(context& ctx, const_tensor_view x, tensor_view out, const adaptive_pool3d_options& options);
+void adaptive_avg_pool3d_backward(context& ctx, const_tensor_view g, tensor_view grad_x);
+
 /// out (n, c, oh, ow) = x (n, c, h, w) at row min(floor(i r), h - 1), with exact min(floor((i + 1/2) r), h - 1), and
 /// column likewise: bits are kept. r = h / oh, or 1 / scale_h exactly, for the double that it is.
 void upsample_nearest2d(context& ctx, const_tensor_view x, tensor_view out,

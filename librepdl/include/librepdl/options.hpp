@@ -104,7 +104,8 @@ struct uniform_options {
 
 /// Numbers for the spatial axes of images, however many those are: one for each ({2, 1}, or a sizes), or one that stands
 /// for all of them (2); none ({}) is the operation's default. Paddings may also say both sides of each axis:
-/// {top, bottom, left, right}. How many there must be depends on the operation, which checks it (attribute_value).
+/// {top, bottom, left, right}; of three axes {front, back, top, bottom, left, right}. How many there must be depends on the
+/// operation, which checks it (attribute_value).
 class per_axis {
  public:
   per_axis() = default;
@@ -136,39 +137,43 @@ struct REPDL_DEPRECATED("a per_axis takes {top, bottom, left, right}") padding2d
   operator sizes() const { return {top, bottom, left, right}; }
 };
 
-/// Options of conv2d and its gradients.
+/// Options of conv2d, conv3d and their gradients.
 struct conv2d_options {
-  per_axis stride = {1, 1};
-  per_axis padding = {0, 0, 0, 0};  ///< absent taps; they are not zeros
-  per_axis dilation = {1, 1};
+  per_axis stride = 1;
+  per_axis padding = 0;  ///< absent taps; they are not zeros
+  per_axis dilation = 1;
   std::int64_t groups = 1;  ///< divides the input's and the output's channels; as many as those: depthwise
   repdl::accumulate accumulate = repdl::accumulate::exact;
   const_tensor_view bias{};  ///< deprecated, an operand: conv2d alone: f32, one per output channel
 };
+using conv3d_options = conv2d_options;
 
-/// Options of max_pool2d and max_pool2d_backward.
+/// Options of max_pool2d, max_pool3d and their gradients.
 struct max_pool2d_options {
-  per_axis kernel = {1, 1};         ///< the window
-  per_axis stride{};                ///< none: the window's size
-  per_axis padding = {0, 0, 0, 0};  ///< absent taps; every window must have at least one that is present
-  per_axis dilation = {1, 1};
+  per_axis kernel = 1;   ///< the window
+  per_axis stride{};     ///< none: the window's size
+  per_axis padding = 0;  ///< absent taps; every window must have at least one that is present
+  per_axis dilation = 1;
   bool ceil_mode = false;  ///< a last window may reach over the padded image
 };
+using max_pool3d_options = max_pool2d_options;
 
-/// Options of avg_pool2d and avg_pool2d_backward.
+/// Options of avg_pool2d, avg_pool3d and their gradients.
 struct avg_pool2d_options {
-  per_axis kernel = {1, 1};         ///< the window
-  per_axis stride{};                ///< none: the window's size
-  per_axis padding = {0, 0, 0, 0};  ///< absent taps
-  bool count_include_pad = false;   ///< divide by the window's taps on the padded image, not by those that are present
-  bool ceil_mode = false;           ///< a last window may reach over the padded image
+  per_axis kernel = 1;             ///< the window
+  per_axis stride{};               ///< none: the window's size
+  per_axis padding = 0;            ///< absent taps
+  bool count_include_pad = false;  ///< divide by the window's taps on the padded image, not by those that are present
+  bool ceil_mode = false;          ///< a last window may reach over the padded image
   std::int64_t divisor_override = 0;  ///< divide by this number, of magnitude below 2^31; 0: by the count
 };
+using avg_pool3d_options = avg_pool2d_options;
 
 /// Options of the adaptive pooling operations.
 struct adaptive_pool2d_options {
-  per_axis size = {1, 1};  ///< of the result
+  per_axis size = 1;  ///< of the result
 };
+using adaptive_pool3d_options = adaptive_pool2d_options;
 
 /// Options of softmax, log_softmax and their backward operations.
 struct softmax_options {

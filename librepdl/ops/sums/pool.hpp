@@ -2,7 +2,7 @@
 // geometry. Kernels with faster loops come here for the elements that they cannot decide.
 //
 //     max_pool2d            the greatest x in the window in the contract's order (order.hpp); absent taps do not count;
-//                           with_indices: and where in the plane, row-major, the first of them is
+//                           with_indices: and where in the volume, row-major, the first of them is
 //     max_pool2d_backward   the sum of g over the windows whose winner (the first greatest, row-major) is the pixel
 //     avg_pool2d            RN(sum of the present x / count)
 //     avg_pool2d_backward   RN(sum of g_o / count_o over the windows o that hold the pixel)
@@ -19,6 +19,7 @@
 // q + d, q = fl(g / n), d = fl((g - q n) / n), where n <= 2^53 and g is where nothing underflows: the remainder is exact, at most
 // (1 + u) u |q| n, and d is off by u of itself, below 2^-105 |q|.
 // Checked by tests/convolution/pool_test.cpp against exact rationals.
+// Of two axes there is one slice, and one tap in depth.
 #pragma once
 
 #include "librepdl/num/certify.hpp"
@@ -87,32 +88,42 @@ struct pool_axis {
   }
 };
 
-// One plane (sample and channel) of a pooling operation on elements of format T. Strides in elements; pointers to the plane.
+// One volume (of a sample and a channel; of two axes a plane) of a pooling operation on elements of format T. Strides in elements;
+// pointers to the volume.
 template <class T, class Index>
-struct pool_plane {
+struct pool_volume {
   using number = widest_of<T>;
   using key_type = order_key_of<T>;
   using sum_of_terms = std::conditional_t<std::is_same_v<T, double>, twice_tracked_sum<double>, bounded_sum<double>>;
 
-  pool_axis<Index> y, x;
+  pool_axis<Index> z, y, x;
   bool count_include_pad;
   std::int64_t divisor;  // of all windows, or 0
   bool negated;          // the sums of averages
   std::int64_t common;   // avg_pool2d_backward: of all windows' divisors, below 2^29; else 0
   const T* image;        // x
   const T* pooled;       // g
-  std::int64_t image_row, image_column, pooled_row, pooled_column;
+  std::int64_t image_slice, image_row, image_column, pooled_slice, pooled_row, pooled_column;
 
-  REPDL_HD T at_image(Index i, Index j) const { return image[i * image_row + j * image_column]; }
-  REPDL_HD T at_pooled(Index i, Index j) const { return pooled[i * pooled_row + j * pooled_column]; }
+  using range = typename pool_axis<Index>::range;
+  // Of an output: the window and its taps; of a pixel: the windows around it. Both as (slice, row, column).
+  struct place {
+    Index z, y, x;
+  };
+
+  REPDL_HD T at_image(place i) const { return image[i.z * image_slice + i.y * image_row + i.x * image_column]; }
+  REPDL_HD T at_pooled(place o) const { return pooled[o.z * pooled_slice + o.y * pooled_row + o.x * pooled_column]; }
 
   // The divisor of a window: 2^62 at most, and 0 where no tap is present.
-  REPDL_HD std::int64_t count(Index oy, Index ox) const {
+  REPDL_HD std::int64_t count(place o) const {
     if (divisor != 0) return divisor;
-    if (count_include_pad) return static_cast<std::int64_t>(y.padded_taps(oy)) * x.padded_taps(ox);
-    const typename pool_axis<Index>::range r = y.present(oy);
-    const typename pool_axis<Index>::range s = x.present(ox);
-    return static_cast<std::int64_t>(r.end - r.begin) * (s.end - s.begin);
+    return counted(z, o.z) * counted(y, o.y) * counted(x, o.x);
+  }
+  // The taps of output o along an axis that an average divides by.
+  REPDL_HD std::int64_t counted(const pool_axis<Index>& axis, Index o) const {
+    if (count_include_pad) return axis.padded_taps(o);
+    const range taps = axis.present(o);
+    return taps.end - taps.begin;
   }
 
   // A term of an average's sum, exactly.
@@ -130,23 +141,30 @@ struct pool_plane {
   // The divisors have a common multiple of at most so many bits: of the two counts of windows along each axis that are
   // divided by their taps on the padded image, or are adaptive, the product.
   REPDL_HD std::int64_t common_bits() const {
-    return divisor != 0 ? 62 : count_include_pad || y.adaptive ? 124 : y.common_bits() + x.common_bits();
+    return divisor != 0                      ? 62
+           : count_include_pad || y.adaptive ? 186
+                                             : z.common_bits() + y.common_bits() + x.common_bits();
   }
 
-  // Calls use(value, r, s) for the present taps of a window, row-major.
+  // Calls use(value, tap) for the present taps of a window, row-major.
   template <class Use>
-  REPDL_HD void for_window(Index oy, Index ox, Use&& use) const {
-    const typename pool_axis<Index>::range rows = y.present(oy);
-    const typename pool_axis<Index>::range columns = x.present(ox);
-    const Index column = x.origin(ox);
-    for (Index r = rows.begin; r < rows.end; ++r) {
-      const Index i = y.position(oy, r);
-      for (Index s = columns.begin; s < columns.end; ++s) use(at_image(i, column + s * x.dilation), r, s);
+  REPDL_HD void for_window(place o, Use&& use) const {
+    const range slices = z.present(o.z);
+    const range rows = y.present(o.y);
+    const range columns = x.present(o.x);
+    const Index column = x.origin(o.x);
+    for (Index q = slices.begin; q < slices.end; ++q) {
+      const Index slice = z.position(o.z, q);
+      for (Index r = rows.begin; r < rows.end; ++r) {
+        const Index row = y.position(o.y, r);
+        for (Index s = columns.begin; s < columns.end; ++s)
+          use(at_image({slice, row, column + s * x.dilation}), place{q, r, s});
+      }
     }
   }
-  REPDL_HD T max_value(Index oy, Index ox) const {
+  REPDL_HD T max_value(place o) const {
     key_type best = no_key_of<key_type>;
-    for_window(oy, ox, [&](T v, Index, Index) {
+    for_window(o, [&](T v, place) {
       const key_type key = order_key(v, order_max);
       best = key > best ? key : best;
     });
@@ -155,61 +173,72 @@ struct pool_plane {
   // The tap that wins its window.
   struct winner {
     key_type key;
-    Index r, s;
+    place tap;
   };
-  REPDL_HD winner winner_of(Index oy, Index ox) const {
-    winner best{no_key_of<key_type>, 0, 0};
-    for_window(oy, ox, [&](T v, Index r, Index s) {
+  REPDL_HD winner winner_of(place o) const {
+    winner best{no_key_of<key_type>, {0, 0, 0}};
+    for_window(o, [&](T v, place tap) {
       const key_type key = order_key(v, order_max);
-      if (key > best.key) best = {key, r, s};
+      if (key > best.key) best = {key, tap};
     });
     return best;
   }
-  // A pixel's index in the plane, row-major.
-  REPDL_HD std::int64_t index_of(Index i, Index j) const { return static_cast<std::int64_t>(i) * x.image + j; }
+  // Where a tap of a window is.
+  REPDL_HD place position(place o, place tap) const {
+    return {z.position(o.z, tap.z), y.position(o.y, tap.y), x.position(o.x, tap.x)};
+  }
+  // A pixel's index in the volume, row-major.
+  REPDL_HD std::int64_t index_of(place i) const {
+    return (static_cast<std::int64_t>(i.z) * y.image + i.y) * x.image + i.x;
+  }
   // max_value, and where it is.
-  REPDL_HD T max_value(Index oy, Index ox, std::int64_t* where) const {
-    const winner w = winner_of(oy, ox);
-    *where = index_of(y.position(oy, w.r), x.position(ox, w.s));
+  REPDL_HD T max_value(place o, std::int64_t* where) const {
+    const winner w = winner_of(o);
+    *where = index_of(position(o, w.tap));
     return order_value<T>(w.key, order_max);
   }
-  // Calls use(g, oy, ox) for the windows that hold pixel (i, j); of max_pool2d: that it wins.
+  // Calls use(g, window) for the windows that hold a pixel; of max_pool2d: that it wins.
   template <bool Max, class Use>
-  REPDL_HD void for_pixel(Index i, Index j, Use&& use) const {
-    const typename pool_axis<Index>::range rows = y.covering(i);
-    const typename pool_axis<Index>::range columns = x.covering(j);
-    for (Index oy = rows.begin; oy < rows.end; ++oy) {
-      const Index r = y.tap(oy, i);
-      if (r < 0) continue;
-      for (Index ox = columns.begin; ox < columns.end; ++ox) {
-        const Index s = x.tap(ox, j);
-        if (s < 0) continue;
-        if constexpr (Max) {
-          const winner w = winner_of(oy, ox);
-          if (w.r != r || w.s != s) continue;
+  REPDL_HD void for_pixel(place i, Use&& use) const {
+    const range slices = z.covering(i.z);
+    const range rows = y.covering(i.y);
+    const range columns = x.covering(i.x);
+    for (Index oz = slices.begin; oz < slices.end; ++oz) {
+      const Index q = z.tap(oz, i.z);
+      if (q < 0) continue;
+      for (Index oy = rows.begin; oy < rows.end; ++oy) {
+        const Index r = y.tap(oy, i.y);
+        if (r < 0) continue;
+        for (Index ox = columns.begin; ox < columns.end; ++ox) {
+          const Index s = x.tap(ox, i.x);
+          if (s < 0) continue;
+          if constexpr (Max) {
+            const winner w = winner_of({oz, oy, ox});
+            if (w.tap.z != q || w.tap.y != r || w.tap.x != s) continue;
+          }
+          use(at_pooled({oz, oy, ox}), place{oz, oy, ox});
         }
-        use(at_pooled(oy, ox), oy, ox);
       }
     }
   }
 
   // ---- binary64 sums of one element, or double-doubles
 
-  REPDL_HD sum_of_terms average(Index oy, Index ox) const {
+  REPDL_HD sum_of_terms average(place o) const {
     sum_of_terms sum;
-    for_window(oy, ox, [&](T v, Index, Index) { sum.add(static_cast<double>(term(v))); });
+    for_window(o, [&](T v, place) { sum.add(static_cast<double>(term(v))); });
     return sum;
   }
-  REPDL_HD sum_of_terms max_gradient(Index i, Index j) const {
+  REPDL_HD sum_of_terms max_gradient(place i) const {
     sum_of_terms sum;
-    for_pixel<true>(i, j, [&](T g, Index, Index) { sum.add(widen(g)); });
+    for_pixel<true>(i, [&](T g, place) { sum.add(widen(g)); });
     return sum;
   }
-  REPDL_HD sum_of_terms average_gradient(Index i, Index j) const {
+  REPDL_HD sum_of_terms average_gradient(place i) const {
     sum_of_terms sum;
-    for_pixel<false>(i, j, [&](T g, Index oy, Index ox) {
+    for_pixel<false>(i, [&](T g, place o) {
       const auto v = static_cast<double>(term(g));
-      const std::int64_t n = count(oy, ox);
+      const std::int64_t n = count(o);
       if constexpr (std::is_same_v<T, double>) {
         if (common != 0) {
           sum.add(two_prod(v, static_cast<double>(common / n)));
@@ -260,34 +289,33 @@ struct pool_plane {
 
   // ---- exact, always decided; numbers of narrower formats are summed as binary32 ones
 
-  REPDL_HD T exact_average(Index oy, Index ox) const {
-    const std::int64_t n = count(oy, ox);
+  REPDL_HD T exact_average(place o) const {
+    const std::int64_t n = count(o);
     if (n == 0) return from_bits<T>(format<T>::nan);
     exact_sum<number, 1> sum;
-    for_window(oy, ox, [&](T v, Index, Index) { sum.add(term(v)); });
+    for_window(o, [&](T v, place) { sum.add(term(v)); });
     return sum.template mean<T>(n);
   }
-  REPDL_HD T exact_max_gradient(Index i, Index j) const {
+  REPDL_HD T exact_max_gradient(place i) const {
     exact_sum<number, 1> sum;
-    for_pixel<true>(i, j, [&](T g, Index, Index) { sum.add(widened(g)); });
+    for_pixel<true>(i, [&](T g, place) { sum.add(widened(g)); });
     return sum.template round<T>();
   }
-  REPDL_HD T exact_average_gradient(Index i, Index j) const {
+  REPDL_HD T exact_average_gradient(place i) const {
     if (common == 0) {
       const auto terms = [&](auto&& use) {
-        for_pixel<false>(i, j,
-                         [&](T g, Index oy, Index ox) { use(term(g), static_cast<std::uint64_t>(count(oy, ox))); });
+        for_pixel<false>(i, [&](T g, place o) { use(term(g), static_cast<std::uint64_t>(count(o))); });
       };
       return round_quotient_sum<T>(terms, common_bits());
     }
     constexpr int least = least_exponent<number>;
     fixed_point<least, (format<number>::emax + 1 - least + 29 + 62 + 1 + 2 + 63) / 64> sum;
     special_terms special;
-    for_pixel<false>(i, j, [&](T g, Index oy, Index ox) {
+    for_pixel<false>(i, [&](T g, place o) {
       const number v = term(g);
       if (!is_finite(widen(v))) return special.add(widen(v));
       const auto parts = decompose(v);
-      const auto weight = static_cast<std::uint64_t>(common / count(oy, ox));
+      const auto weight = static_cast<std::uint64_t>(common / count(o));
       if constexpr (std::is_same_v<T, double>) {  // a product of 82 bits, in two
         constexpr int half = 32;
         const std::uint64_t low = parts.significand & ((std::uint64_t{1} << half) - 1);
@@ -301,14 +329,20 @@ struct pool_plane {
   }
 };
 
-// The plane of sample n and channel c. Plan is plan::pool_plan.
+// The volume of sample n and channel c. Plan is plan::pool_plan.
 template <class T, class Index, class Plan>
-REPDL_HD pool_plane<T, Index> plane_of(const Plan& p, std::int64_t n, std::int64_t c) {
+REPDL_HD pool_volume<T, Index> volume_of(const Plan& p, std::int64_t n, std::int64_t c) {
   const std::int64_t image_at = n * p.image_stride[0] + c * p.image_stride[1];
   const std::int64_t pooled_at = n * p.pooled_stride[0] + c * p.pooled_stride[1];
-  const auto at = [](std::int64_t i) { return static_cast<Index>(i); };
-  return {{at(p.h), at(p.oh), at(p.kh), at(p.stride.h), at(p.dilation.h), at(p.top), at(p.padded.h), p.adaptive},
-          {at(p.w), at(p.ow), at(p.kw), at(p.stride.w), at(p.dilation.w), at(p.left), at(p.padded.w), p.adaptive},
+  const auto axis = [&](int d) {
+    const auto at = [](std::int64_t i) { return static_cast<Index>(i); };
+    const auto& a = p.axis[d];
+    return pool_axis<Index>{at(a.image),    at(a.windows), at(a.kernel),    at(a.stride),
+                            at(a.dilation), at(a.before),  at(p.padded[d]), p.adaptive};
+  };
+  return {axis(0),
+          axis(1),
+          axis(2),
           p.count_include_pad,
           p.divisor,
           p.negated,
@@ -317,8 +351,10 @@ REPDL_HD pool_plane<T, Index> plane_of(const Plan& p, std::int64_t n, std::int64
           p.g == nullptr ? nullptr : static_cast<const T*>(p.g) + pooled_at,
           p.image_stride[2],
           p.image_stride[3],
+          p.image_stride[4],
           p.pooled_stride[2],
-          p.pooled_stride[3]};
+          p.pooled_stride[3],
+          p.pooled_stride[4]};
 }
 
 }  // namespace REPDL_ISA

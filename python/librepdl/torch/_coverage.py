@@ -53,10 +53,6 @@ WAYS = {
     **dict.fromkeys(["torch_nn::_linear_cross_entropy_batch_chunked", "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction"],
                     "F.cross_entropy(F.linear(x, weight, bias), target)"),
     "aten::histogram": "torch.histc(x, bins, x.min(), x.max()); the counts",
-    "aten::avg_pool3d": "volume.unfold(2, k, k).unfold(3, k, k).unfold(4, k, k).mean((-3, -2, -1)); k the size and the stride",
-    "aten::max_pool3d": "volume.unfold(2, k, k).unfold(3, k, k).unfold(4, k, k).amax((-3, -2, -1)); k the size and the stride",
-    "aten::max_pool3d_with_indices": "volume.unfold(2, k, k).unfold(3, k, k).unfold(4, k, k).amax((-3, -2, -1)); k the size and the stride",
-    "aten::adaptive_avg_pool3d": "volume.mean((-3, -2, -1), keepdim=True); for an output of 1",
 }
 _TYPES = {"float32": "F32", "float64": "F64", "float16": "F16", "bfloat16": "BF16"}
 

@@ -99,11 +99,86 @@ def test_transposed_errors():
         F.conv_transpose2d(x, w, padding=4)
     with pytest.raises(RuntimeError, match="to have 3 channels"):
         F.conv_transpose2d(x, torch.ones(3, 2, 3, 3))
-    with pytest.raises(NotImplementedError, match=r"aten::convolution \(float32, cpu\).*of 3 dimensions"):
-        F.conv_transpose3d(torch.ones(1, 1, 2, 2, 2), torch.ones(1, 1, 2, 2, 2))
     with pytest.raises(NotImplementedError, match="no tap reaches"):
         F.conv_transpose2d(x[:, :, :1], torch.ones(2, 3, 1, 1), stride=(8, 1), padding=(3, 0), output_padding=(7, 0))
     assert F.conv_transpose2d(torch.ones(0, 2, 4, 4), w).shape == (0, 3, 6, 6)
+
+
+# stride, padding, dilation, groups
+VOLUMES = [(1, 0, 1, 1), ((1, 2, 1), (1, 0, 2), 1, 2), ((3, 1, 2), (2, 1, 0), (1, 2, 1), 1), (2, 3, (2, 1, 1), 4)]
+
+
+@pytest.mark.parametrize("stride, padding, dilation, groups", VOLUMES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+def test_volumes(stride, padding, dilation, groups, dtype):
+    """Of small integers, which are exact in any order; forward, backward, in both formats of memory, alone and in a batch."""
+    g = torch.Generator().manual_seed(4)
+    x = torch.randint(-3, 4, (2, 4, 6, 5, 7), generator=g).to(dtype)
+    w = torch.randint(-3, 4, (4, 4 // groups, 3, 2, 3), generator=g).to(dtype)
+    b = torch.randint(-3, 4, (4,), generator=g).to(dtype)
+    options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+
+    def run(x, w, b, call=F.conv3d):
+        inputs = [t.clone(memory_format=torch.preserve_format).requires_grad_() for t in (x, w, b)]
+        y = call(*inputs, **options)
+        (y * (torch.arange(y.numel()) % 3 - 1).to(y.dtype).view_as(y)).sum().backward()
+        return [y.detach(), *(t.grad for t in inputs)]
+
+    plain = [t.to(dtype) for t in run(x.double(), w.double(), b.double())]
+    librepdl.torch.enable()
+    found = run(x, w, b)
+    assert all(torch.equal(p, f) for p, f in zip(plain, found))
+    last = run(x.contiguous(memory_format=torch.channels_last_3d), w, b)
+    assert all(torch.equal(p, f) for p, f in zip(plain, last)) and last[0].is_contiguous(memory_format=torch.channels_last_3d)
+    assert torch.equal(found[0][1:], F.conv3d(x[1:], w, b, **options)) and torch.equal(found[0][1], F.conv3d(x[1], w, b, **options))
+    if dtype == torch.float32:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert torch.equal(F.conv3d(x, w, b, **options), found[0].bfloat16())
+    transposed = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    y = F.conv_transpose3d(x, w, None, **transposed)
+    assert torch.equal(y, librepdl.conv3d_grad_input(x, w, size=list(y.shape[2:]), **transposed))
+
+
+def test_volumes_of_pictures():
+    """Of one slice: the bits of conv2d. Transposed ones have a second rounding for the bias."""
+    x, w, b = torch.randn(2, 3, 6, 7), torch.randn(4, 3, 3, 3), torch.randn(4)
+    librepdl.torch.enable()
+    assert torch.equal(F.conv3d(x[:, :, None], w[:, :, None], b, padding=(0, 1, 1))[:, :, 0], F.conv2d(x, w, b, padding=1))
+    v = w.transpose(0, 1).contiguous()
+    assert torch.equal(F.conv_transpose3d(x[:, :, None], v[:, :, None], b, stride=(1, 2, 2), output_padding=(0, 1, 1))[:, :, 0],
+                       F.conv_transpose2d(x, v, b, stride=2, output_padding=1))
+    assert torch.equal(F.max_pool3d(x[:, :, None], (1, 2, 2), (1, 1, 1))[:, :, 0], F.max_pool2d(x, 2, 1))
+    assert torch.equal(F.avg_pool3d(x[:, :, None], (1, 3, 3), (1, 2, 2))[:, :, 0], F.avg_pool2d(x, 3, 2))
+    assert torch.equal(F.adaptive_avg_pool3d(x[:, :, None], (1, 4, 3))[:, :, 0], F.adaptive_avg_pool2d(x, (4, 3)))
+
+
+POOLINGS = [lambda x: F.max_pool3d(x, 2), lambda x: F.max_pool3d(x, (3, 2, 2), (1, 2, 2), (1, 0, 1), (1, 2, 1), ceil_mode=True),
+            lambda x: F.max_pool3d(x, 3, 2, 1, return_indices=True)[0], lambda x: F.avg_pool3d(x, 2),
+            lambda x: F.avg_pool3d(x, (3, 2, 3), (2, 1, 2), 1, ceil_mode=True), lambda x: F.avg_pool3d(x, 3, 1, 1, count_include_pad=False),
+            lambda x: F.avg_pool3d(x, 2, divisor_override=3), lambda x: F.adaptive_avg_pool3d(x, (2, 3, 1)), lambda x: F.adaptive_avg_pool3d(x, 1),
+            lambda x: F.adaptive_max_pool3d(x, (3, 2, 4)), lambda x: F.adaptive_avg_pool3d(x, (2, 2, 4))]
+
+
+@pytest.mark.parametrize("pool", POOLINGS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_pooling_of_volumes(pool, dtype):
+    x = torch.randn(2, 3, 6, 5, 8, generator=torch.Generator().manual_seed(5)).to(dtype)
+
+    def run(x):
+        x = x.clone(memory_format=torch.preserve_format).requires_grad_()
+        y = pool(x)
+        (y * (torch.arange(y.numel()) % 5 - 2).to(y.dtype).view_as(y)).sum().backward()
+        return y.detach(), x.grad
+
+    plain = run(x.double())
+    librepdl.torch.enable()
+    found = run(x)
+    last = run(x.contiguous(memory_format=torch.channels_last_3d))
+    assert all(torch.equal(a, b) for a, b in zip(found, last))
+    assert torch.equal(found[0][1], pool(x[1]))  # without samples
+    # A rounding of 2^-8 at most, of a result and of what it is made of.
+    for a, b in zip(found, plain):
+        assert (a.double() - b).abs().max() <= (2**-7 if dtype == torch.bfloat16 else 2**-22) * b.abs().max()
 
 
 class LeNet(torch.nn.Module):

@@ -53,9 +53,10 @@ using reference::array;
 using reference::sample_class;
 using reference::shape_list;
 
+using integers = std::vector<std::int64_t>;
 struct geometry {
-  std::int64_t n, groups, c, o, h, w, kh, kw;
-  std::vector<std::int64_t> stride, padding, dilation;
+  std::int64_t n, groups, c, o;
+  integers image, kernel, stride, padding, dilation;
   bool bias;
 };
 
@@ -67,9 +68,14 @@ struct emulated {
 // Tensors with their axes in memory as they are, or with channels last.
 sizes strides_of(const sizes& shape, bool channels_last) {
   sizes strides = row_major(shape);
-  if (!channels_last || shape.size() != 4) return strides;
-  const std::int64_t c = shape[1], h = shape[2], w = shape[3];
-  return sizes{h * w * c, 1, w * c, c};
+  if (!channels_last || shape.size() < 4) return strides;
+  std::int64_t step = shape[1];
+  for (int d = shape.size() - 1; d >= 2; --d) {
+    strides[d] = step;
+    step *= shape[d];
+  }
+  strides[1] = 1;
+  return strides;
 }
 void copy(const array& from, std::vector<std::byte>& to, const sizes& strides) {
   const std::size_t bytes = size_of(from.type);
@@ -113,32 +119,34 @@ emulated emulate(const std::vector<array>& in, const typename Op::attrs& attrs, 
 template <class Op>
 void check(const geometry& g, dtype type, sample_class c, tier first, dispatch::kernel_choice choice, bool chain,
            std::uint64_t seed) {
-  const auto along = [](std::int64_t size, std::int64_t before, std::int64_t after, std::int64_t k,
-                        std::int64_t dilation,
-                        std::int64_t stride) { return (size + before + after - dilation * (k - 1) - 1) / stride + 1; };
-  const shape_list image{g.n, g.groups * g.c, g.h, g.w}, kernel{g.groups * g.o, g.c, g.kh, g.kw},
-      result{g.n, g.groups * g.o, along(g.h, g.padding[0], g.padding[1], g.kh, g.dilation[0], g.stride[0]),
-             along(g.w, g.padding[2], g.padding[3], g.kw, g.dilation[1], g.stride[1])};
+  shape_list image{g.n, g.groups * g.c}, kernel{g.groups * g.o, g.c}, result{g.n, g.groups * g.o};
+  for (std::size_t d = 0; d < g.image.size(); ++d) {
+    image.push_back(g.image[d]);
+    kernel.push_back(g.kernel[d]);
+    result.push_back((g.image[d] + g.padding[2 * d] + g.padding[2 * d + 1] - g.dilation[d] * (g.kernel[d] - 1) - 1) /
+                         g.stride[d] +
+                     1);
+  }
   attributes texts{{"stride", g.stride},
                    {"padding", g.padding},
                    {"dilation", g.dilation},
                    {"groups", g.groups},
                    {"accumulate", std::string(chain ? "fma_chain" : "exact")}};
   typename Op::attrs attrs{};
-  attrs.stride = {g.stride[0], g.stride[1]};
-  attrs.padding = {g.padding[0], g.padding[1], g.padding[2], g.padding[3]};
-  attrs.dilation = {g.dilation[0], g.dilation[1]};
+  attrs.stride = g.stride;
+  attrs.padding = g.padding;
+  attrs.dilation = g.dilation;
   attrs.groups = g.groups;
   attrs.accumulate = chain ? accumulate::fma_chain : accumulate::exact;
   std::vector<shape_list> shapes{image, kernel};
   if (g.bias) shapes.push_back({kernel[0]});
-  if constexpr (Op::id == ops::op_id::conv2d_grad_input) {
-    attrs.size = ops::pair{g.h, g.w};
-    texts.push_back({"size", std::vector<std::int64_t>{g.h, g.w}});
+  if constexpr (requires { attrs.size; }) {
+    attrs.size = g.image;
+    texts.push_back({"size", g.image});
     shapes = {result, kernel};
-  } else if constexpr (Op::id == ops::op_id::conv2d_grad_weight) {
-    attrs.kernel = ops::pair{g.kh, g.kw};
-    texts.push_back({"kernel", std::vector<std::int64_t>{g.kh, g.kw}});
+  } else if constexpr (requires { attrs.kernel; }) {
+    attrs.kernel = g.kernel;
+    texts.push_back({"kernel", g.kernel});
     shapes = {result, image};
   }
   const std::string op(Op::name);
@@ -165,13 +173,19 @@ void for_each_convolution(const F& f) {
   f.template operator()<ops::conv2d_grad_input>();
   f.template operator()<ops::conv2d_grad_weight>();
 }
+template <class F>
+void for_each_convolution_of_volumes(const F& f) {
+  f.template operator()<ops::conv3d>();
+  f.template operator()<ops::conv3d_grad_input>();
+  f.template operator()<ops::conv3d_grad_weight>();
+}
 
 }  // namespace
 
 TEST_CASE("convolutions on CUDA, emulated") {
-  const geometry some[] = {{2, 2, 3, 2, 5, 6, 3, 2, {1, 1}, {1, 0, 1, 1}, {1, 2}, true},
-                           {1, 1, 2, 5, 7, 6, 3, 3, {2, 1}, {1, 1, 0, 2}, {1, 1}, false},
-                           {2, 1, 8, 4, 4, 4, 1, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}, true}};
+  const geometry some[] = {{2, 2, 3, 2, {5, 6}, {3, 2}, {1, 1}, {1, 0, 1, 1}, {1, 2}, true},
+                           {1, 1, 2, 5, {7, 6}, {3, 3}, {2, 1}, {1, 1, 0, 2}, {1, 1}, false},
+                           {2, 1, 8, 4, {4, 4}, {1, 1}, {1, 1}, {0, 0, 0, 0}, {1, 1}, true}};
   std::uint64_t seed = 0;
   for (const dtype type : {dtype::f16, dtype::bf16, dtype::f32, dtype::f64}) {
     for (const tier first : {tier::proved, tier::double_double, tier::exact}) {
@@ -185,7 +199,7 @@ TEST_CASE("convolutions on CUDA, emulated") {
 }
 
 TEST_CASE("convolutions on CUDA, emulated: tiles of every shape, whole and in parts") {
-  const geometry wide{1, 1, 15, 4, 6, 7, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, true};
+  const geometry wide{1, 1, 15, 4, {6, 7}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, true};
   for (const dtype type : {dtype::f16, dtype::bf16, dtype::f32}) {
     for (int tile = 0; tile < 4; ++tile) {
       for (const bool split : {false, true}) {
@@ -200,14 +214,44 @@ TEST_CASE("convolutions on CUDA, emulated: tiles of every shape, whole and in pa
 }
 
 TEST_CASE("convolutions on CUDA, emulated: lists in parts, whole blocks, chains") {
-  const geometry many{1, 1, 470, 1, 3, 3, 3, 3, {1, 1}, {0, 0, 0, 0}, {1, 1}, true};   // two parts of a listed output
-  const geometry more{1, 1, 920, 1, 3, 3, 3, 3, {1, 1}, {0, 0, 0, 0}, {1, 1}, false};  // a block for an output
+  const geometry many{1,      1,      470,          1,      {3, 3},
+                      {3, 3}, {1, 1}, {0, 0, 0, 0}, {1, 1}, true};  // two parts of a listed output
+  const geometry more{1, 1, 920, 1, {3, 3}, {3, 3}, {1, 1}, {0, 0, 0, 0}, {1, 1}, false};  // a block for an output
   for (const dtype type : {dtype::bf16, dtype::f32, dtype::f64}) {
     check<ops::conv2d>(many, type, sample_class::near_ties, tier::double_double, {}, false, 4);
     check<ops::conv2d>(more, type, sample_class::near_ties, tier::exact, {}, false, 6);
     check<ops::conv2d>(more, type, sample_class::normal_range, tier::proved, {}, false, 5);
   }
-  const geometry g{2, 2, 3, 2, 5, 6, 3, 2, {2, 1}, {1, 0, 1, 1}, {1, 2}, true};
+  const geometry g{2, 2, 3, 2, {5, 6}, {3, 2}, {2, 1}, {1, 0, 1, 1}, {1, 2}, true};
   for (const sample_class c : {sample_class::normal_range, sample_class::zeros, sample_class::single_nonfinite})
     for_each_convolution([&]<class Op>() { check<Op>(g, dtype::f32, c, tier::proved, {}, true, 9); });
+}
+
+// Depths with and without padding, strides and dilation, one deeper than the image, of one tap.
+TEST_CASE("convolutions of volumes on CUDA, emulated") {
+  const geometry some[] = {{2, 2, 3, 2, {4, 5, 4}, {3, 3, 2}, {1, 1, 1}, {1, 1, 1, 0, 1, 1}, {1, 1, 2}, true},
+                           {1, 1, 2, 5, {7, 5, 4}, {3, 3, 3}, {2, 2, 1}, {2, 0, 1, 1, 0, 2}, {2, 1, 1}, false},
+                           {2, 1, 3, 4, {2, 3, 4}, {5, 2, 1}, {1, 1, 1}, {2, 2, 0, 0, 0, 0}, {1, 1, 1}, true},
+                           {2, 1, 8, 4, {3, 2, 4}, {1, 1, 1}, {2, 1, 1}, {1, 0, 0, 0, 0, 0}, {1, 1, 1}, true}};
+  std::uint64_t seed = 0;
+  for (const dtype type : {dtype::f16, dtype::bf16, dtype::f32, dtype::f64}) {
+    for (const tier first : {tier::proved, tier::double_double, tier::exact}) {
+      for (const sample_class c : {sample_class::ties, sample_class::normal_range, sample_class::single_nonfinite}) {
+        const geometry& g = some[seed % std::size(some)];
+        seed += 3;
+        for_each_convolution_of_volumes([&]<class Op>() { check<Op>(g, type, c, first, {}, false, seed); });
+      }
+    }
+  }
+  for (const geometry& g : some)
+    for_each_convolution_of_volumes(
+        [&]<class Op>() { check<Op>(g, dtype::f32, sample_class::normal_range, tier::proved, {}, true, ++seed); });
+  for (int tile = 0; tile < 4; ++tile) {  // several panels of terms, whole and, where they are many, in parts
+    const geometry wide{1, 1, 9, 4, {4, 4, 5}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}, {1, 1, 1}, true};
+    for_each_convolution_of_volumes([&]<class Op>() {
+      check<Op>(wide, dtype::f32, sample_class::ties, tier::proved, {.tile = tile}, false, ++seed);
+    });
+    check<ops::conv3d>(wide, dtype::f32, sample_class::near_ties, tier::proved, {.tile = tile, .split = true}, false,
+                       ++seed);
+  }
 }

@@ -6,25 +6,27 @@
 namespace repdl_torch::formulas {
 namespace {
 
-// A convolution's geometry, of an image of one or two dimensions; one dimension is a picture of one row. A transposed one's
+// A convolution's geometry, over one axis to three; one axis is a picture of one row. A transposed one's
 // is that of the convolution whose gradient it is: from its result, "large", to its input, "small".
 struct geometry {
-  std::vector<int64_t> stride, padding, dilation;  // padding: top, bottom, left, right
+  std::vector<int64_t> stride, padding, dilation;  // padding: before and behind each axis
   std::vector<int64_t> size;                       // transposed: of the result's part that taps reach,
-  std::vector<int64_t> beyond;                     // and how many zeros are below and on the right of it
+  std::vector<int64_t> beyond;                     // and how many zeros are behind it
   int64_t groups;
-  bool line;  // one dimension
+  bool line;     // one axis
+  int64_t axes;  // of the picture: 2 or 3
 
   // stride, padding, dilation, transposed, output_padding, groups are the arguments from `at` on.
   geometry(call& c, const Tensor& x, const Tensor& w, int at) : groups(c.integer(at + 5)) {
     const bool transposed = c.boolean(at + 3);
     line = x.dim() == 3;
-    if (x.dim() != 4 && !line) c.refuse("of " + std::to_string(x.dim() - 2) + " dimensions");
+    axes = line ? 2 : x.dim() - 2;
+    if (axes != 2 && axes != 3) c.refuse("of " + std::to_string(axes) + " dimensions");
     TORCH_CHECK(w.dim() == x.dim(), "Expected ", x.dim(), "D weight, but got weight of size ", w.sizes());
-    stride = pair(c, at, 1);
-    for (const int64_t v : pair(c, at + 1, 0)) padding.insert(padding.end(), 2, v);
-    dilation = pair(c, at + 2, 1);
-    const auto more = pair(c, at + 4, 0);
+    stride = each(c, at, 1);
+    for (const int64_t v : each(c, at + 1, 0)) padding.insert(padding.end(), 2, v);
+    dilation = each(c, at + 2, 1);
+    const auto more = each(c, at + 4, 0);
     for (const int64_t v : stride) TORCH_CHECK(v > 0, "non-positive stride is not supported");
     for (const int64_t v : dilation) TORCH_CHECK(v > 0, "dilation should be greater than zero");
     for (const int64_t v : padding) TORCH_CHECK(v >= 0, "negative padding is not supported");
@@ -34,7 +36,7 @@ struct geometry {
                 " channels instead");
     TORCH_CHECK(w.size(0) % groups == 0, "Given groups=", groups,
                 ", expected weight to be divisible by groups at dimension 0, but got ", w.sizes());
-    for (int axis = 0; transposed && axis < 2; ++axis) {
+    for (int64_t axis = 0; transposed && axis < axes; ++axis) {
       TORCH_CHECK(more[axis] >= 0, "negative output_padding is not supported");
       TORCH_CHECK(more[axis] < std::max(stride[axis], dilation[axis]),
                   "output padding must be smaller than either stride or dilation, but got output_padding ", more[axis]);
@@ -49,45 +51,60 @@ struct geometry {
       if (size.back() <= 0) c.refuse("whose result no tap reaches");
     }
   }
-  // axis 0 or 1 of a picture
-  int64_t length(const Tensor& t, int axis) const { return line ? (axis == 0 ? 1 : t.size(2)) : t.size(2 + axis); }
-  int64_t small(const Tensor& x, const Tensor& w, int axis) const {
-    const int64_t padded = length(x, axis) + padding[2 * axis] + padding[2 * axis + 1],
-                  span = dilation[axis] * (length(w, axis) - 1) + 1;
-    TORCH_CHECK(padded >= span, "Calculated padded input size per channel: (", padded, "). Kernel size: (", span,
-                "). Kernel size can't be greater than actual input size");
-    return (padded - span) / stride[axis] + 1;
+  // An axis of a picture.
+  int64_t length(const Tensor& t, int64_t axis) const { return line ? (axis == 0 ? 1 : t.size(2)) : t.size(2 + axis); }
+  // The shape of the result of x, or, transposed, of what x is the result of.
+  std::vector<int64_t> small_shape(const Tensor& x, const Tensor& w) const {
+    return shape(x.size(0), w.size(0), [&](int64_t axis) {
+      const int64_t padded = length(x, axis) + padding[2 * axis] + padding[2 * axis + 1],
+                    span = dilation[axis] * (length(w, axis) - 1) + 1;
+      TORCH_CHECK(padded >= span, "Calculated padded input size per channel: (", padded, "). Kernel size: (", span,
+                  "). Kernel size can't be greater than actual input size");
+      return (padded - span) / stride[axis] + 1;
+    });
   }
-  // The shape of a result of the lengths `rows` and `columns`.
-  std::vector<int64_t> shape(int64_t samples, int64_t channels, int64_t rows, int64_t columns) const {
-    return line ? std::vector{samples, channels, columns} : std::vector{samples, channels, rows, columns};
+  std::vector<int64_t> large_shape(const Tensor& x, const Tensor& w) const {
+    return shape(x.size(0), w.size(1) * groups, [&](int64_t axis) { return size[axis] + beyond[axis]; });
+  }
+  bool has_zeros() const {
+    return std::any_of(beyond.begin(), beyond.end(), [](int64_t n) { return n > 0; });
   }
   Tensor picture(const Tensor& t) const { return line && t.defined() ? t.unsqueeze(2) : t; }
   // Of a transposed convolution's result, as a picture: without the zeros.
-  Tensor reached(const Tensor& picture) const { return picture.narrow(2, 0, size[0]).narrow(3, 0, size[1]); }
+  Tensor reached(Tensor picture) const {
+    for (int64_t axis = 0; axis < axes; ++axis) picture = picture.narrow(2 + axis, 0, size[axis]);
+    return picture;
+  }
 
   // The three sums; pictures.
   void forward(const Tensor& large, const Tensor& w, const Tensor& bias, const Tensor& small) const {
-    static const operation op("conv2d");
-    op({large, w, bias}, {&small}, {attr_stride(), attr_padding(), attr_dilation(), {"groups", groups}});
+    static const operation of_two("conv2d"), of_three("conv3d");
+    (axes == 2 ? of_two : of_three)({large, w, bias}, {&small},
+                                    {attr_stride(), attr_padding(), attr_dilation(), {"groups", groups}});
   }
   void to_large(const Tensor& small, const Tensor& w, const Tensor& large) const {
-    static const operation op("conv2d_grad_input");
-    const std::vector<int64_t> to{large.size(2), large.size(3)};
-    op({small, w}, {&large},
-       {attr_stride(), attr_padding(), attr_dilation(), {"groups", groups}, {"size", at::IntArrayRef(to)}});
+    static const operation of_two("conv2d_grad_input"), of_three("conv3d_grad_input");
+    (axes == 2 ? of_two : of_three)(
+        {small, w}, {&large},
+        {attr_stride(), attr_padding(), attr_dilation(), {"groups", groups}, {"size", large.sizes().slice(2)}});
   }
   void to_weight(const Tensor& small, const Tensor& large, const Tensor& w) const {
-    static const operation op("conv2d_grad_weight");
-    const std::vector<int64_t> kernel{w.size(2), w.size(3)};
-    op({small, large}, {&w},
-       {attr_stride(), attr_padding(), attr_dilation(), {"groups", groups}, {"kernel", at::IntArrayRef(kernel)}});
+    static const operation of_two("conv2d_grad_weight"), of_three("conv3d_grad_weight");
+    (axes == 2 ? of_two : of_three)(
+        {small, large}, {&w},
+        {attr_stride(), attr_padding(), attr_dilation(), {"groups", groups}, {"kernel", w.sizes().slice(2)}});
   }
 
  private:
-  std::vector<int64_t> pair(const call& c, int i, int64_t of_no_rows) const {
+  template <class Length>
+  std::vector<int64_t> shape(int64_t samples, int64_t channels, const Length& of_axis) const {
+    std::vector<int64_t> s{samples, channels};
+    for (int64_t axis = line ? 1 : 0; axis < axes; ++axis) s.push_back(of_axis(axis));
+    return s;
+  }
+  std::vector<int64_t> each(const call& c, int i, int64_t of_no_rows) const {
     auto list = c.integers(i);
-    const size_t n = line ? 1 : 2;
+    const size_t n = line ? 1 : static_cast<size_t>(axes);
     TORCH_CHECK(list.size() == 1 || list.size() == n, "expected ", n,
                 " integers for each of stride, padding and dilation");
     list.resize(n, list.front());
@@ -101,8 +118,8 @@ struct geometry {
 
 // The memory format of a convolution's result follows either operand.
 at::MemoryFormat format_of(const Tensor& x, const Tensor& w) {
-  if (x.dim() != 4) return at::MemoryFormat::Contiguous;
-  const auto last = at::MemoryFormat::ChannelsLast;
+  if (x.dim() != 4 && x.dim() != 5) return at::MemoryFormat::Contiguous;
+  const auto last = x.dim() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::ChannelsLast3d;
   return x.suggest_memory_format() == last || w.suggest_memory_format() == last ? last : at::MemoryFormat::Contiguous;
 }
 
@@ -120,19 +137,19 @@ void convolution(call& c) {
               channels, " elements, but got bias of size ", b.sizes());
   const Tensor px = g.picture(x), pw = g.picture(w);
   if (!transposed) {
-    Tensor out = fresh(g.shape(x.size(0), channels, g.small(x, w, 0), g.small(x, w, 1)), x.scalar_type(), x.device(),
-                       format_of(x, w));
+    Tensor out = fresh(g.small_shape(x, w), x.scalar_type(), x.device(), format_of(x, w));
     g.forward(px, pw, b, g.picture(out));
     return c.give(out);
   }
-  Tensor out = fresh(g.shape(x.size(0), channels, g.size[0] + g.beyond[0], g.size[1] + g.beyond[1]), x.scalar_type(),
-                     x.device(), format_of(x, w));
-  if (g.beyond[0] + g.beyond[1] > 0) out.zero_();
+  Tensor out = fresh(g.large_shape(x, w), x.scalar_type(), x.device(), format_of(x, w));
+  if (g.has_zeros()) out.zero_();
   g.to_large(px, pw, g.reached(g.picture(out)));
   if (!b.defined()) return c.give(out);
   // The bias is a second rounding: what reaches an element need not be a sum of products that one more could join.
   static const operation add("add");
-  const Tensor spread = (g.line ? b.unsqueeze(1) : b.unsqueeze(1).unsqueeze(2)).expand(out.sizes());
+  std::vector<int64_t> of_channels(static_cast<size_t>(x.dim()) - 1, 1);
+  of_channels[0] = channels;
+  const Tensor spread = b.view(of_channels).expand(out.sizes());
   add({out, spread}, {&out});
   c.give(out);
 }

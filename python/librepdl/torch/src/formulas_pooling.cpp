@@ -1,8 +1,6 @@
 // Pooling and interpolation.
 #include <ATen/ops/_upsample_nearest_exact2d.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/avg_pool2d.h>
-#include <ATen/ops/avg_pool2d_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/index_add.h>
 #include <ATen/ops/max_pool2d.h>
@@ -14,24 +12,25 @@
 namespace repdl_torch::formulas {
 namespace {
 
-std::array<int64_t, 2> two(const std::vector<int64_t>& v) {
-  TORCH_CHECK(v.size() == 1 || v.size() == 2, "expected one or two integers, got ", v.size());
-  return {v[0], v.back()};
-}
-
-// Windows of kernel_size, stride, padding and, of maxima, dilation.
+// Windows of kernel_size, stride, padding and, of maxima, dilation; of two axes or three.
 struct windows {
-  std::array<int64_t, 2> kernel, stride, padding, dilation{1, 1};
+  std::vector<int64_t> kernel, stride, padding, dilation;
   bool ceil_mode;
 
-  windows(call& c, int at, bool dilated, int ceil) {
-    kernel = two(c.integers(at));
-    const auto s = c.integers(at + 1);
-    stride = s.empty() ? kernel : two(s);
-    padding = two(c.integers(at + 2));
-    if (dilated) dilation = two(c.integers(at + 3));
+  windows(call& c, int64_t axes, int at, bool dilated, int ceil) : dilation(axes, 1) {
+    const auto each = [&](int i) {
+      auto v = c.integers(i);
+      TORCH_CHECK(v.size() == 1 || static_cast<int64_t>(v.size()) == axes, "expected one integer or ", axes, ", got ",
+                  v.size());
+      v.resize(axes, v[0]);
+      return v;
+    };
+    kernel = each(at);
+    stride = c.integers(at + 1).empty() ? kernel : each(at + 1);
+    padding = each(at + 2);
+    if (dilated) dilation = each(at + 3);
     ceil_mode = c.boolean(ceil);
-    for (int i = 0; i < 2; ++i) {
+    for (int64_t i = 0; i < axes; ++i) {
       TORCH_CHECK(kernel[i] > 0, "kernel size should be greater than zero, but got ", kernel[i]);
       TORCH_CHECK(stride[i] > 0, "stride should not be zero");
       TORCH_CHECK(dilation[i] > 0, "dilation should be greater than zero, but got ", dilation[i]);
@@ -40,7 +39,7 @@ struct windows {
                   ", kernel_size=", kernel[i]);
     }
   }
-  int64_t size(int64_t length, int i) const {
+  int64_t size(int64_t length, int64_t i) const {
     const int64_t span = length + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1 + (ceil_mode ? stride[i] - 1 : 0);
     int64_t n = (span < 0 ? -1 : span / stride[i]) + 1;
     if (ceil_mode && (n - 1) * stride[i] >= length + padding[i]) --n;
@@ -49,203 +48,184 @@ struct windows {
   }
   std::vector<int64_t> shape(const Tensor& x) const {
     auto s = x.sizes().vec();
-    s[s.size() - 2] = size(x.size(-2), 0);
-    s[s.size() - 1] = size(x.size(-1), 1);
+    const auto axes = static_cast<int64_t>(kernel.size());
+    for (int64_t i = 0; i < axes; ++i) s[s.size() - axes + i] = size(x.size(i - axes), i);
     return s;
   }
 };
-void check_image(const Tensor& x) {
-  TORCH_CHECK((x.dim() == 3 || x.dim() == 4) && x.size(-1) != 0 && x.size(-2) != 0 && x.size(-3) != 0,
-              "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got: ", x.sizes());
+// Samples may be missing.
+void check_image(const Tensor& x, int64_t axes) {
+  bool empty = false;
+  for (int64_t i = 1; i <= axes + 1 && i <= x.dim(); ++i) empty |= x.size(-i) == 0;
+  TORCH_CHECK((x.dim() == axes + 1 || x.dim() == axes + 2) && !empty, "Expected ", axes + 1, "D or ", axes + 2,
+              "D (batch mode) tensor with optional 0 dim batch size for input, but got: ", x.sizes());
 }
-Tensor batched(const Tensor& t) { return t.dim() == 3 ? t.unsqueeze(0) : t; }
-Tensor image(const std::vector<int64_t>& shape, const Tensor& like, at::ScalarType type) {
-  const auto format = shape.size() == 4 ? like.suggest_memory_format() : at::MemoryFormat::Contiguous;
+Tensor batched(const Tensor& t, int64_t axes) { return t.dim() == axes + 1 ? t.unsqueeze(0) : t; }
+Tensor image(const std::vector<int64_t>& shape, const Tensor& like, at::ScalarType type, int64_t axes = 2) {
+  const auto format =
+      static_cast<int64_t>(shape.size()) == axes + 2 ? like.suggest_memory_format() : at::MemoryFormat::Contiguous;
   return fresh(shape, type, like.device(), format);
 }
-
-}  // namespace
+// The last axes' sizes.
+at::IntArrayRef spatial(const Tensor& t, int64_t axes) { return t.sizes().slice(t.dim() - axes); }
+// Of two axes and of three.
+struct operations {
+  operation of_two, of_three;
+  operations(const char* two, const char* three) : of_two(two), of_three(three) {}
+  const operation& of(int64_t axes) const { return axes == 2 ? of_two : of_three; }
+};
 
 // self, kernel_size, stride, padding, dilation, ceil_mode
-void max_pool2d_with_indices(call& c) {
-  static const operation op("max_pool2d_with_indices");
+void max_pool(call& c, int64_t axes) {
+  static const operations op("max_pool2d_with_indices", "max_pool3d_with_indices");
   const Tensor& x = c.tensor(0);
-  check_image(x);
-  const windows w(c, 1, true, 5);
-  Tensor out = image(w.shape(x), x, x.scalar_type()), index = image(w.shape(x), x, at::kLong);
-  const Tensor px = batched(x), po = batched(out), pi = batched(index);
-  op({px}, {&po, &pi},
-     {{"kernel", at::IntArrayRef(w.kernel)},
-      {"stride", at::IntArrayRef(w.stride)},
-      {"padding", at::IntArrayRef(w.padding)},
-      {"dilation", at::IntArrayRef(w.dilation)},
-      {"ceil_mode", w.ceil_mode}});
+  check_image(x, axes);
+  const windows w(c, axes, 1, true, 5);
+  Tensor out = image(w.shape(x), x, x.scalar_type(), axes), index = image(w.shape(x), x, at::kLong, axes);
+  const Tensor px = batched(x, axes), po = batched(out, axes), pi = batched(index, axes);
+  op.of(axes)({px}, {&po, &pi},
+              {{"kernel", at::IntArrayRef(w.kernel)},
+               {"stride", at::IntArrayRef(w.stride)},
+               {"padding", at::IntArrayRef(w.padding)},
+               {"dilation", at::IntArrayRef(w.dilation)},
+               {"ceil_mode", w.ceil_mode}});
   c.give(out);
   c.give(index);
 }
 // grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices
-void max_pool2d_with_indices_backward(call& c) {
-  static const operation op("max_pool2d_backward");
+void max_pool_backward(call& c, int64_t axes) {
+  static const operations op("max_pool2d_backward", "max_pool3d_backward");
   const Tensor &g = c.tensor(0), &x = c.tensor(1);
-  const windows w(c, 2, true, 6);
-  Tensor out = image(x.sizes().vec(), x, x.scalar_type());
-  const Tensor pg = batched(g), px = batched(x), po = batched(out);
-  op({pg, px}, {&po},
-     {{"kernel", at::IntArrayRef(w.kernel)},
-      {"stride", at::IntArrayRef(w.stride)},
-      {"padding", at::IntArrayRef(w.padding)},
-      {"dilation", at::IntArrayRef(w.dilation)},
-      {"ceil_mode", w.ceil_mode}});
+  const windows w(c, axes, 2, true, 6);
+  Tensor out = image(x.sizes().vec(), x, x.scalar_type(), axes);
+  const Tensor pg = batched(g, axes), px = batched(x, axes), po = batched(out, axes);
+  op.of(axes)({pg, px}, {&po},
+              {{"kernel", at::IntArrayRef(w.kernel)},
+               {"stride", at::IntArrayRef(w.stride)},
+               {"padding", at::IntArrayRef(w.padding)},
+               {"dilation", at::IntArrayRef(w.dilation)},
+               {"ceil_mode", w.ceil_mode}});
   c.give(out);
 }
 // What forward mode knows of it: PyTorch calls it with the input's tangent in the input's place, since its own kernel reads only the
 // indices. grad_output, self, ..., indices; also of adaptive windows.
-void max_pool_backward_forward(call& c) {
+void max_pool_backward_forward(call& c, int64_t axes) {
   const Tensor &g = c.tensor(0), &x = c.tensor(1), &index = c.arguments().back().toTensor();
   if (!has_tangent(g) && !has_tangent(x)) return c.leave();
-  const Tensor planes = at::zeros(x.sizes(), x.options()).flatten(-2);
-  c.give(planes.scatter_add(-1, index.flatten(-2), g.flatten(-2)).view(x.sizes()));
+  const Tensor planes = at::zeros(x.sizes(), x.options()).flatten(-axes);
+  c.give(planes.scatter_add(-1, index.flatten(-axes), g.flatten(-axes)).view(x.sizes()));
 }
-namespace {
 int64_t divisor(const call& c, int i) {
   TORCH_CHECK(!c.has(i) || c.integer(i) != 0, "divisor must be not zero");
   return c.has(i) ? c.integer(i) : 0;
 }
-}  // namespace
 // self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-void avg_pool2d(call& c) {
-  static const operation op("avg_pool2d");
+void avg_pool(call& c, int64_t axes) {
+  static const operations op("avg_pool2d", "avg_pool3d");
   const Tensor& x = c.tensor(0);
-  check_image(x);
-  const windows w(c, 1, false, 4);
-  Tensor out = image(w.shape(x), x, x.scalar_type());
-  const Tensor px = batched(x), po = batched(out);
-  op({px}, {&po},
-     {{"kernel", at::IntArrayRef(w.kernel)},
-      {"stride", at::IntArrayRef(w.stride)},
-      {"padding", at::IntArrayRef(w.padding)},
-      {"ceil_mode", w.ceil_mode},
-      {"count_include_pad", c.boolean(5)},
-      {"divisor_override", divisor(c, 6)}});
+  check_image(x, axes);
+  const windows w(c, axes, 1, false, 4);
+  Tensor out = image(w.shape(x), x, x.scalar_type(), axes);
+  const Tensor px = batched(x, axes), po = batched(out, axes);
+  op.of(axes)({px}, {&po},
+              {{"kernel", at::IntArrayRef(w.kernel)},
+               {"stride", at::IntArrayRef(w.stride)},
+               {"padding", at::IntArrayRef(w.padding)},
+               {"ceil_mode", w.ceil_mode},
+               {"count_include_pad", c.boolean(5)},
+               {"divisor_override", divisor(c, 6)}});
   c.give(out);
 }
 // grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-void avg_pool2d_backward(call& c) {
-  static const operation op("avg_pool2d_backward");
+void avg_pool_backward(call& c, int64_t axes) {
+  static const operations op("avg_pool2d_backward", "avg_pool3d_backward");
   const Tensor &g = c.tensor(0), &x = c.tensor(1);
-  const windows w(c, 2, false, 5);
-  Tensor out = image(x.sizes().vec(), x, x.scalar_type());
-  const Tensor pg = batched(g), po = batched(out);
-  const std::vector<int64_t> size{x.size(-2), x.size(-1)};
-  op({pg}, {&po},
-     {{"kernel", at::IntArrayRef(w.kernel)},
-      {"stride", at::IntArrayRef(w.stride)},
-      {"padding", at::IntArrayRef(w.padding)},
-      {"ceil_mode", w.ceil_mode},
-      {"count_include_pad", c.boolean(6)},
-      {"divisor_override", divisor(c, 7)},
-      {"size", at::IntArrayRef(size)}});
+  const windows w(c, axes, 2, false, 5);
+  Tensor out = image(x.sizes().vec(), x, x.scalar_type(), axes);
+  const Tensor pg = batched(g, axes), po = batched(out, axes);
+  op.of(axes)({pg}, {&po},
+              {{"kernel", at::IntArrayRef(w.kernel)},
+               {"stride", at::IntArrayRef(w.stride)},
+               {"padding", at::IntArrayRef(w.padding)},
+               {"ceil_mode", w.ceil_mode},
+               {"count_include_pad", c.boolean(6)},
+               {"divisor_override", divisor(c, 7)},
+               {"size", spatial(x, axes)}});
   c.give(out);
 }
 
-namespace {
-// Windows in three dimensions that reach over one alone, the first (nn.LocalResponseNorm's): of pictures of rows. Arguments from `at`:
-// kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override.
-struct one_axis {
-  std::vector<int64_t> kernel, stride, padding;
-  bool ceil_mode, with_padding;
-  std::optional<int64_t> divisor;
-  one_axis(const call& c, int at) : ceil_mode(c.boolean(at + 3)), with_padding(c.boolean(at + 4)) {
-    const auto list = [&](int i, int64_t rest) {
-      auto v = c.integers(i);
-      TORCH_CHECK(v.size() <= 1 || v.size() == 3, "avg_pool3d: expected one number or three, got ", v);
-      if (v.size() == 1) v.assign(3, v[0]);
-      if (!v.empty() && (v[1] != rest || v[2] != rest)) c.refuse("of 3 dimensions");
-      if (!v.empty()) v = {v[0], rest};
-      return v;
-    };
-    kernel = list(at, 1);
-    stride = list(at + 1, 1);
-    padding = list(at + 2, 0);
-    if (c.has(at + 5)) divisor = c.integer(at + 5);
-  }
-};
-// Channels, the axis, and the others as one.
-Tensor flat_picture(const Tensor& x) {
-  TORCH_CHECK(x.dim() == 4 || x.dim() == 5, "avg_pool3d: expected an input of 4 or 5 dimensions, got ", x.dim());
-  return x.reshape({c10::multiply_integers(x.sizes().slice(0, x.dim() - 3)), x.size(-3), x.size(-2) * x.size(-1)});
-}
-}  // namespace
-void avg_pool3d(call& c) {
-  const Tensor& x = c.tensor(0);
-  const one_axis w(c, 1);
-  const Tensor y =
-      at::avg_pool2d(flat_picture(x), w.kernel, w.stride, w.padding, w.ceil_mode, w.with_padding, w.divisor);
+std::vector<int64_t> with_size(const Tensor& x, const std::vector<int64_t>& size, int64_t axes) {
+  TORCH_CHECK(static_cast<int64_t>(size.size()) == axes &&
+                  std::all_of(size.begin(), size.end(), [](int64_t n) { return n >= 0; }),
+              "expected output_size of ", axes, " integers >= 0, got ", size);
   auto shape = x.sizes().vec();
-  shape[x.dim() - 3] = y.size(1);
-  c.give(y.view(shape));
-}
-// grad_output, self, and as avg_pool3d
-void avg_pool3d_backward(call& c) {
-  const Tensor& x = c.tensor(1);
-  const one_axis w(c, 2);
-  c.give(at::avg_pool2d_backward(flat_picture(c.tensor(0)), flat_picture(x), w.kernel, w.stride, w.padding, w.ceil_mode,
-                                 w.with_padding, w.divisor)
-             .view(x.sizes()));
-}
-
-namespace {
-std::vector<int64_t> with_size(const Tensor& x, const std::vector<int64_t>& size) {
-  TORCH_CHECK(size.size() == 2 && size[0] >= 0 && size[1] >= 0, "expected output_size of two integers >= 0, got ",
-              size);
-  auto shape = x.sizes().vec();
-  std::copy(size.begin(), size.end(), shape.end() - 2);
+  std::copy(size.begin(), size.end(), shape.end() - axes);
   return shape;
 }
-}  // namespace
 // self, output_size
-void adaptive_avg_pool2d(call& c) {
-  static const operation op("adaptive_avg_pool2d");
+void adaptive_avg_pool(call& c, int64_t axes) {
+  static const operations op("adaptive_avg_pool2d", "adaptive_avg_pool3d");
   const Tensor& x = c.tensor(0);
-  check_image(x);
+  check_image(x, axes);
   const auto size = c.integers(1);
-  const auto shape = with_size(x, size);
-  Tensor out = image(shape, x, x.scalar_type());
-  const Tensor px = batched(x), po = batched(out);
-  if (out.numel() > 0) op({px}, {&po}, {{"size", at::IntArrayRef(size)}});
+  Tensor out = image(with_size(x, size, axes), x, x.scalar_type(), axes);
+  const Tensor px = batched(x, axes), po = batched(out, axes);
+  if (out.numel() > 0) op.of(axes)({px}, {&po}, {{"size", at::IntArrayRef(size)}});
   c.give(out);
 }
 // grad_output, self
-void adaptive_avg_pool2d_backward(call& c) {
-  static const operation op("adaptive_avg_pool2d_backward");
+void adaptive_avg_pool_backward(call& c, int64_t axes) {
+  static const operations op("adaptive_avg_pool2d_backward", "adaptive_avg_pool3d_backward");
   const Tensor &g = c.tensor(0), &x = c.tensor(1);
-  Tensor out = image(x.sizes().vec(), x, x.scalar_type());
-  const Tensor pg = batched(g), po = batched(out);
-  const std::vector<int64_t> size{x.size(-2), x.size(-1)};
-  op({pg}, {&po}, {{"size", at::IntArrayRef(size)}});
+  Tensor out = image(x.sizes().vec(), x, x.scalar_type(), axes);
+  const Tensor pg = batched(g, axes), po = batched(out, axes);
+  op.of(axes)({pg}, {&po}, {{"size", spatial(x, axes)}});
   c.give(out);
 }
-void adaptive_max_pool2d(call& c) {
-  static const operation op("adaptive_max_pool2d_with_indices");
+// self, output_size
+void adaptive_max_pool(call& c, int64_t axes) {
+  static const operations op("adaptive_max_pool2d_with_indices", "adaptive_max_pool3d_with_indices");
   const Tensor& x = c.tensor(0);
-  check_image(x);
+  check_image(x, axes);
   const auto size = c.integers(1);
-  const auto shape = with_size(x, size);
-  Tensor out = image(shape, x, x.scalar_type()), index = image(shape, x, at::kLong);
-  const Tensor px = batched(x), po = batched(out), pi = batched(index);
-  if (out.numel() > 0) op({px}, {&po, &pi}, {{"size", at::IntArrayRef(size)}});
+  const auto shape = with_size(x, size, axes);
+  Tensor out = image(shape, x, x.scalar_type(), axes), index = image(shape, x, at::kLong, axes);
+  const Tensor px = batched(x, axes), po = batched(out, axes), pi = batched(index, axes);
+  if (out.numel() > 0) op.of(axes)({px}, {&po, &pi}, {{"size", at::IntArrayRef(size)}});
   c.give(out);
   c.give(index);
 }
 // grad_output, self, indices
-void adaptive_max_pool2d_backward(call& c) {
-  static const operation op("adaptive_max_pool2d_backward");
+void adaptive_max_pool_backward(call& c, int64_t axes) {
+  static const operations op("adaptive_max_pool2d_backward", "adaptive_max_pool3d_backward");
   const Tensor &g = c.tensor(0), &x = c.tensor(1);
-  Tensor out = image(x.sizes().vec(), x, x.scalar_type());
-  const Tensor pg = batched(g), px = batched(x), po = batched(out);
-  op({pg, px}, {&po});
+  Tensor out = image(x.sizes().vec(), x, x.scalar_type(), axes);
+  const Tensor pg = batched(g, axes), px = batched(x, axes), po = batched(out, axes);
+  op.of(axes)({pg, px}, {&po});
   c.give(out);
 }
+
+}  // namespace
+
+void max_pool2d_with_indices(call& c) { max_pool(c, 2); }
+void max_pool3d_with_indices(call& c) { max_pool(c, 3); }
+void max_pool2d_with_indices_backward(call& c) { max_pool_backward(c, 2); }
+void max_pool3d_with_indices_backward(call& c) { max_pool_backward(c, 3); }
+void max_pool2d_backward_forward(call& c) { max_pool_backward_forward(c, 2); }
+void max_pool3d_backward_forward(call& c) { max_pool_backward_forward(c, 3); }
+void avg_pool2d(call& c) { avg_pool(c, 2); }
+void avg_pool3d(call& c) { avg_pool(c, 3); }
+void avg_pool2d_backward(call& c) { avg_pool_backward(c, 2); }
+void avg_pool3d_backward(call& c) { avg_pool_backward(c, 3); }
+void adaptive_avg_pool2d(call& c) { adaptive_avg_pool(c, 2); }
+void adaptive_avg_pool3d(call& c) { adaptive_avg_pool(c, 3); }
+void adaptive_avg_pool2d_backward(call& c) { adaptive_avg_pool_backward(c, 2); }
+void adaptive_avg_pool3d_backward(call& c) { adaptive_avg_pool_backward(c, 3); }
+void adaptive_max_pool2d(call& c) { adaptive_max_pool(c, 2); }
+void adaptive_max_pool3d(call& c) { adaptive_max_pool(c, 3); }
+void adaptive_max_pool2d_backward(call& c) { adaptive_max_pool_backward(c, 2); }
+void adaptive_max_pool3d_backward(call& c) { adaptive_max_pool_backward(c, 3); }
+
 // As max_pool2d of a picture of one row; aten has a kernel of its own that is used without gradients on the CPU.
 // self, kernel_size, stride, padding, dilation, ceil_mode
 void max_pool1d(call& c) {
