@@ -35,8 +35,8 @@ std::optional<std::size_t> place_of(const Operands& operands, std::string_view n
   return std::nullopt;
 }
 
-// The last two.
-integers spatial(const sizes& s) { return {s[s.size() - 2], s[s.size() - 1]}; }
+// Behind samples and channels.
+integers spatial(const sizes& s) { return {s.begin() + 2, s.end()}; }
 
 }  // namespace
 

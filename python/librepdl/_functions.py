@@ -52,7 +52,8 @@ __all__ = [
     "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "std", "stddev",
     "sub", "subtract", "sum", "sum_of_products", "sum_squares", "swiglu", "swiglu_backward_a", "tan",
     "tan_backward", "tanh", "tanh_backward", "tanhshrink", "tanpi", "tgamma", "threshold", "threshold_backward",
-    "total_norm", "true_divide", "trunc", "upsample_nearest2d", "upsample_nearest2d_backward", "var", "var_mean",
+    "total_norm", "true_divide", "trunc", "upsample_cubic", "upsample_cubic_backward", "upsample_linear",
+    "upsample_linear_backward", "upsample_nearest2d", "upsample_nearest2d_backward", "var", "var_mean",
     "vector_norm", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
 ]
 
@@ -103,7 +104,8 @@ ORDER = (
     "adaptive_avg_pool2d_backward", "nll_loss", "nll_loss_backward", "total_norm", "clip_grad_norm",
     "cross_entropy_probabilities", "cross_entropy_probabilities_backward", "exponential", "linspace", "arange",
     "upsample_nearest2d", "upsample_nearest2d_backward", "multinomial", "cumsum", "prod", "cumprod", "logcumsumexp",
-    "ldexp", "frexp", "attention", "attention_backward",
+    "ldexp", "frexp", "attention", "attention_backward", "upsample_linear", "upsample_linear_backward",
+    "upsample_cubic", "upsample_cubic_backward",
 )
 
 # An array of any library.
@@ -4298,4 +4300,72 @@ def attention_backward(g: A, q: A, k: A, v: A, y: A, lse: Any, *, mask: Any | No
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: tuple[A, A, A] = _call(312, (g, q, k, v, y, lse, mask, slopes), out, (scale, causal, bottom_right, left, right, dropout, seed, stream), None, True)
+    return result
+
+
+def upsample_linear(x: A, size: Ints, align_corners: bool = False, scale_d: float = 0.0, scale_h: float = 0.0,
+        scale_w: float = 0.0, *, out: A | None = None) -> A:
+    """sum of the weights of pixels i0 and i0 + 1 at u times x, along 1 to 3 axes: 1 - min(u - i0, 1), min(u - i0, 1), rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    size: the result's: a number for each axis of the image, or one for all
+    align_corners: the middles of the outermost pixels lie on each other
+    scale_d: in [2^-32, 2^32]; 0: od / d
+    scale_h: in [2^-32, 2^32]; 0: oh / h
+    scale_w: in [2^-32, 2^32]; 0: ow / w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(313, (x,), out, (size, align_corners, scale_d, scale_h, scale_w))
+    return result
+
+
+def upsample_linear_backward(g: A, size: Ints, align_corners: bool = False, scale_d: float = 0.0,
+        scale_h: float = 0.0, scale_w: float = 0.0, *, out: A | None = None) -> A:
+    """sum of g times the weights that this pixel has in upsample_linear, rounded once.
+
+    g: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
+    size: the result's: a number for each axis of the image, or one for all
+    align_corners: the middles of the outermost pixels lie on each other
+    scale_d: in [2^-32, 2^32]; 0: od / d
+    scale_h: in [2^-32, 2^32]; 0: oh / h
+    scale_w: in [2^-32, 2^32]; 0: ow / w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(314, (g,), out, (size, align_corners, scale_d, scale_h, scale_w))
+    return result
+
+
+def upsample_cubic(x: A, size: Ints, align_corners: bool = False, scale_d: float = 0.0, scale_h: float = 0.0,
+        scale_w: float = 0.0, *, out: A | None = None) -> A:
+    """likewise, of pixels i0 - 1 to i0 + 2, and the weights of cubic convolution with A = -3/4, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    size: the result's: a number for each axis of the image, or one for all
+    align_corners: the middles of the outermost pixels lie on each other
+    scale_d: in [2^-32, 2^32]; 0: od / d
+    scale_h: in [2^-32, 2^32]; 0: oh / h
+    scale_w: in [2^-32, 2^32]; 0: ow / w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(315, (x,), out, (size, align_corners, scale_d, scale_h, scale_w))
+    return result
+
+
+def upsample_cubic_backward(g: A, size: Ints, align_corners: bool = False, scale_d: float = 0.0, scale_h: float = 0.0,
+        scale_w: float = 0.0, *, out: A | None = None) -> A:
+    """sum of g times the weights that this pixel has in upsample_cubic, rounded once.
+
+    g: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
+    size: the result's: a number for each axis of the image, or one for all
+    align_corners: the middles of the outermost pixels lie on each other
+    scale_d: in [2^-32, 2^32]; 0: od / d
+    scale_h: in [2^-32, 2^32]; 0: oh / h
+    scale_w: in [2^-32, 2^32]; 0: ow / w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(316, (g,), out, (size, align_corners, scale_d, scale_h, scale_w))
     return result

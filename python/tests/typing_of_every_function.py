@@ -402,6 +402,14 @@ r_attention: NDArray[np.float32] = librepdl.attention(q=x, k=x, v=x, mask=x, slo
 r_attention_backward: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]] = librepdl.attention_backward(
     g=x, q=x, k=x, v=x, y=x, lse=x, mask=x, slopes=x, scale=0.5, causal=True, bottom_right=True, left=1, right=1,
     dropout=0.5, seed=1, stream=1, out=[x])
+r_upsample_linear: NDArray[np.float32] = librepdl.upsample_linear(x=x, size=(1, 1), align_corners=True, scale_d=0.5,
+    scale_h=0.5, scale_w=0.5, out=x)
+r_upsample_linear_backward: NDArray[np.float32] = librepdl.upsample_linear_backward(g=x, size=(1, 1),
+    align_corners=True, scale_d=0.5, scale_h=0.5, scale_w=0.5, out=x)
+r_upsample_cubic: NDArray[np.float32] = librepdl.upsample_cubic(x=x, size=(1, 1), align_corners=True, scale_d=0.5,
+    scale_h=0.5, scale_w=0.5, out=x)
+r_upsample_cubic_backward: NDArray[np.float32] = librepdl.upsample_cubic_backward(g=x, size=(1, 1),
+    align_corners=True, scale_d=0.5, scale_h=0.5, scale_w=0.5, out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})

@@ -187,8 +187,9 @@ array plane_values(sample_class c, dtype t, const shape_list& shape, word_stream
   const std::uint64_t hidden = std::uint64_t{1} << (f.precision - 1);
   const bool is_wide = t == dtype::f64;
   array a(t, shape);
-  const std::size_t height = size_at(shape, 2), width = size_at(shape, 3),
-                    planes = size_at(shape, 0) * size_at(shape, 1);
+  const std::size_t width = size_at(shape, shape.size() - 1), planes = size_at(shape, 0) * size_at(shape, 1);
+  std::size_t height = 1;
+  for (std::size_t d = 2; d + 1 < shape.size(); ++d) height *= size_at(shape, d);
   std::size_t i = 0;
   for (std::size_t p = 0; p < planes; ++p) {
     const int e = t == dtype::f16 ? w.between(-10, 1) : w.between(-20, 20);
@@ -247,6 +248,7 @@ windows windows_of(const std::string& op, const std::vector<shape_list>& shapes,
 
 std::vector<array> pooling(const std::string& op, sample_class c, dtype t, const std::vector<shape_list>& shapes,
                            const attributes& attrs, word_stream& w) {
+  if (op.starts_with("upsample_")) return {plane_values(c, t, shapes[0], w)};
   const windows win = windows_of(op, shapes, attrs);
   const extent k = win.kernel;
   const bool disjoint = win.stride.h == k.h && win.stride.w == k.w && win.top + win.bottom + win.left + win.right == 0;
