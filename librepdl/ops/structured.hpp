@@ -730,7 +730,8 @@ struct upsample_linear_backward : operation<op_id::upsample_linear_backward> {
 };
 struct upsample_cubic : operation<op_id::upsample_cubic> {
   static constexpr std::string_view formula =
-      "likewise, of pixels i0 - 1 to i0 + 2, and the weights of cubic convolution with A = -3/4";
+      "sum of the weights of pixels i0 - 1 to i0 + 2 at u times x, along 1 to 3 axes: those of cubic convolution, A = "
+      "-3/4";
   using attrs = interpolation_attrs;
   static constexpr operand in[] = {{"x", FLOATS}};
   static constexpr operand out[] = {{"out", FLOATS}};

@@ -4339,7 +4339,7 @@ def upsample_linear_backward(g: A, size: Ints, align_corners: bool = False, scal
 
 def upsample_cubic(x: A, size: Ints, align_corners: bool = False, scale_d: float = 0.0, scale_h: float = 0.0,
         scale_w: float = 0.0, *, out: A | None = None) -> A:
-    """likewise, of pixels i0 - 1 to i0 + 2, and the weights of cubic convolution with A = -3/4, rounded once.
+    """sum of the weights of pixels i0 - 1 to i0 + 2 at u times x, along 1 to 3 axes: those of cubic convolution, A = -3/4, rounded once.
 
     x: f16 bf16 f32 f64
     out: f16 bf16 f32 f64
