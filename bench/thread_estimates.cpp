@@ -68,6 +68,8 @@ std::vector<row> rows() {
                                 {"avg_pool2d", {{1, 16, 32, 32}}, {{"kernel", "2"}}},
                                 {"avg_pool2d_backward", {{1, 16, 16, 16}}, {{"kernel", "2"}, {"size", "32,32"}}},
                                 {"upsample_nearest2d", {{1, 16, 16, 16}}, {{"size", "32,32"}}},
+                                {"upsample_linear", {{1, 16, 16, 16}}, {{"size", "32,32"}}},
+                                {"upsample_cubic_backward", {{1, 16, 32, 32}}, {{"size", "16,16"}}},
                                 {"softmax", {{128, 128}}},
                                 {"log_softmax", {{128, 128}}},
                                 {"logsumexp", {{128, 128}}},

@@ -229,6 +229,11 @@ results scattered(const call& c) {
 }
 
 template <class Op>
+results interpolated(const call& c) {
+  return {interpolation(Op::name, c[0], c.attrs, c.where)};
+}
+
+template <class Op>
 results normed(const call& c) {
   return norm(Op::name, c.in, c.attrs, c.where);
 }
@@ -294,6 +299,10 @@ constexpr oracle_line oracles[] = {
     {"multinomial", named<oracle_multinomial>},
     {"upsample_nearest2d", named<oracle_upsample_nearest2d>},
     {"upsample_nearest2d_backward", named<oracle_upsample_nearest2d_backward>},
+    {"upsample_linear", interpolated<ops::upsample_linear>},
+    {"upsample_linear_backward", interpolated<ops::upsample_linear_backward>},
+    {"upsample_cubic", interpolated<ops::upsample_cubic>},
+    {"upsample_cubic_backward", interpolated<ops::upsample_cubic_backward>},
     {"linspace", named<oracle_linspace>},
     {"arange", named<oracle_arange>},
     {"bernoulli", named<oracle_bernoulli>},

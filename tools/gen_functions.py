@@ -19,7 +19,8 @@ target = include / "functions.hpp"
 SAID_BY_CALLER = {"uniform", "normal", "exponential", "bernoulli", "randint", "permutation", "linspace", "arange", "multinomial",
                   "conv2d_backward_x", "conv2d_backward_w", "avg_pool2d_backward", "adaptive_avg_pool2d_backward",
                   "conv3d_backward_x", "conv3d_backward_w", "avg_pool3d_backward", "adaptive_avg_pool3d_backward",
-                  "upsample_nearest2d", "upsample_nearest2d_backward", "embedding_backward", "convert"}
+                  "upsample_nearest2d", "upsample_nearest2d_backward", "upsample_linear", "upsample_linear_backward", "upsample_cubic",
+                  "upsample_cubic_backward", "embedding_backward", "convert"}
 # Gradients that share their forward function's options, and do not depend on its operands.
 NO_OPERANDS_IN_OPTIONS = {"conv2d_backward_x", "conv2d_backward_w", "conv3d_backward_x", "conv3d_backward_w"}
 NUMBERS = {"f16": "f16", "bf16": "bf16", "f32": "float", "f64": "double", "boolean": "bool"}

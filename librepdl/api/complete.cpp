@@ -57,6 +57,10 @@ void complete(std::string_view op, ops::upsample_nearest2d_attrs& a, const tenso
   }
 }
 
+void complete(std::string_view, ops::interpolation_attrs& a, const tensor_view& out) {
+  if (!a.size && out.rank() > 2) a.size = sizes(std::span(out.shape().begin() + 2, out.shape().end()));
+}
+
 void complete(std::string_view op, ops::embedding_backward_attrs& a, const tensor_view& out) {
   if (a.rows) return;
   plan::check_rank(op, "grad_weight", out, 2, "rows of a weight");

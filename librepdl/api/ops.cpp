@@ -312,6 +312,19 @@ void upsample_nearest2d_backward(context& ctx, const_tensor_view g, tensor_view 
   one_output<ops::upsample_nearest2d_backward>(ctx, grad_x, {o, {}}, g);
 }
 
+void upsample_linear(context& ctx, const_tensor_view x, tensor_view out, const interpolation_options& o) {
+  one_output<ops::upsample_linear>(ctx, out, {o, {}}, x);
+}
+void upsample_linear_backward(context& ctx, const_tensor_view g, tensor_view grad_x, const interpolation_options& o) {
+  one_output<ops::upsample_linear_backward>(ctx, grad_x, {o, {}}, g);
+}
+void upsample_cubic(context& ctx, const_tensor_view x, tensor_view out, const interpolation_options& o) {
+  one_output<ops::upsample_cubic>(ctx, out, {o, {}}, x);
+}
+void upsample_cubic_backward(context& ctx, const_tensor_view g, tensor_view grad_x, const interpolation_options& o) {
+  one_output<ops::upsample_cubic_backward>(ctx, grad_x, {o, {}}, g);
+}
+
 void prod(context& ctx, const_tensor_view x, tensor_view out, const reduce_options& options) {
   reduce<ops::prod>(ctx, x, out, options);
 }

@@ -40,6 +40,7 @@ void complete(std::string_view op, ops::conv2d_grad_weight_attrs& a, const tenso
 void complete(std::string_view op, ops::avg_pool2d_backward_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::adaptive_avg_pool2d_backward_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::upsample_nearest2d_attrs& a, const tensor_view& out);
+void complete(std::string_view op, ops::interpolation_attrs& a, const tensor_view& out);
 void complete(std::string_view op, ops::embedding_backward_attrs& a, const tensor_view& out);
 template <class Attrs>
 void complete(std::string_view, Attrs&, const tensor_view&) {}

@@ -131,6 +131,16 @@ inline constexpr auto fields_of<upsample_nearest2d_attrs> =
                field{"exact", &upsample_nearest2d_options::exact, "from the middle of a pixel, (i + 1/2) r, not i r"}};
 
 template <>
+inline constexpr auto fields_of<interpolation_attrs> =
+    std::tuple{field{"size", &interpolation_attrs::size,
+                     "the result's: a number for each axis of the image, or one for all", true},
+               field{"align_corners", &interpolation_options::align_corners,
+                     "the middles of the outermost pixels lie on each other"},
+               field{"scale_d", &interpolation_options::scale_d, "in [2^-32, 2^32]; 0: od / d"},
+               field{"scale_h", &interpolation_options::scale_h, "in [2^-32, 2^32]; 0: oh / h"},
+               field{"scale_w", &interpolation_options::scale_w, "in [2^-32, 2^32]; 0: ow / w"}};
+
+template <>
 inline constexpr auto fields_of<softmax_options> =
     std::tuple{field{"axis", &softmax_options::axis, "negative from the end"}};
 template <>

@@ -49,6 +49,10 @@ struct upsample_nearest2d_attrs : upsample_nearest2d_options {
   std::optional<pair> size;
 };
 
+struct interpolation_attrs : interpolation_options {
+  std::optional<sizes> size;
+};
+
 // Real numbers, in any format.
 template <class Options>
 struct real_attrs : generator, Options {

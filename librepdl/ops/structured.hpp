@@ -767,6 +767,34 @@ struct upsample_nearest2d_backward : operation<op_id::upsample_nearest2d_backwar
   static constexpr operand out[] = {{"grad_x", FLOATS}};
 };
 
+struct upsample_linear : operation<op_id::upsample_linear> {
+  static constexpr std::string_view formula =
+      "sum of the weights of pixels i0 and i0 + 1 at u times x, along 1 to 3 axes: 1 - min(u - i0, 1), min(u - i0, 1)";
+  using attrs = interpolation_attrs;
+  static constexpr operand in[] = {{"x", FLOATS}};
+  static constexpr operand out[] = {{"out", FLOATS}};
+};
+struct upsample_linear_backward : operation<op_id::upsample_linear_backward> {
+  static constexpr std::string_view formula = "sum of g times the weights that this pixel has in upsample_linear";
+  using attrs = interpolation_attrs;
+  static constexpr operand in[] = {{"g", FLOATS}};
+  static constexpr operand out[] = {{"grad_x", FLOATS}};
+};
+struct upsample_cubic : operation<op_id::upsample_cubic> {
+  static constexpr std::string_view formula =
+      "sum of the weights of pixels i0 - 1 to i0 + 2 at u times x, along 1 to 3 axes: those of cubic convolution, A = "
+      "-3/4";
+  using attrs = interpolation_attrs;
+  static constexpr operand in[] = {{"x", FLOATS}};
+  static constexpr operand out[] = {{"out", FLOATS}};
+};
+struct upsample_cubic_backward : operation<op_id::upsample_cubic_backward> {
+  static constexpr std::string_view formula = "sum of g times the weights that this pixel has in upsample_cubic";
+  using attrs = interpolation_attrs;
+  static constexpr operand in[] = {{"g", FLOATS}};
+  static constexpr operand out[] = {{"grad_x", FLOATS}};
+};
+
 // Lists of tensors as one vector: x0 x1 ...; of clip_grad_norm the outputs likewise, then the norm.
 struct total_norm : operation<op_id::total_norm> {
   static constexpr std::string_view formula =

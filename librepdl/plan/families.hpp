@@ -9,4 +9,6 @@
   X(conv)                 \
   X(pool)                 \
   X(row)                  \
-  X(step) X(random) X(loss) X(scatter) X(nll) X(clip) X(sequence) X(upsample) X(draw) X(scan) X(exponent) X(attention)
+  X(step)                 \
+  X(random)               \
+  X(loss) X(scatter) X(nll) X(clip) X(sequence) X(upsample) X(draw) X(scan) X(exponent) X(attention) X(interpolation)

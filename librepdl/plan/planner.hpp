@@ -81,6 +81,10 @@ sequence_plan make_arange(const tensor_view& out, const ops::arange_attrs&);
 tensor_spec infer_upsample(bool backward, const const_tensor_view& in, const ops::upsample_nearest2d_attrs&);
 upsample_plan make_upsample(bool backward, const const_tensor_view& in, const tensor_view& out,
                             const ops::upsample_nearest2d_attrs&);
+tensor_spec infer_interpolation(std::string_view op, bool backward, const const_tensor_view& in,
+                                const ops::interpolation_attrs&);
+interpolation_plan make_interpolation(bool backward, bool cubic, const const_tensor_view& in, const tensor_view& out,
+                                      const ops::interpolation_attrs&);
 /// Throws unless value is in [2^-200, 2^200].
 void check_positive(std::string_view op, std::string_view name, double value);
 tensor_spec infer_bernoulli(const ops::bernoulli_attrs&);
@@ -403,6 +407,18 @@ struct planner<Op> {
   }
   static upsample_plan make(inputs in, const tensor_view& out, const ops::upsample_nearest2d_attrs& a) {
     return make_upsample(backward, in[0], out, a);
+  }
+};
+
+template <class Op>
+requires std::is_same_v<typename Op::attrs, ops::interpolation_attrs>
+struct planner<Op> {
+  static constexpr bool backward = ops::is_gradient<Op>;
+  static tensor_spec infer(inputs in, const ops::interpolation_attrs& a) {
+    return infer_interpolation(Op::name, backward, in[0], a);
+  }
+  static interpolation_plan make(inputs in, const tensor_view& out, const ops::interpolation_attrs& a) {
+    return make_interpolation(backward, ops::forward_of(Op::id) == ops::op_id::upsample_cubic, in[0], out, a);
   }
 };
 

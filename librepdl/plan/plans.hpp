@@ -453,6 +453,41 @@ struct upsample_plan {
   std::int64_t width() const noexcept { return backward ? x.image : x.size; }
 };
 
+/// One axis of an interpolation: position i of `size` lies at (a i + b) / d among `image` pixels, of which it is made of `taps` neighbouring ones
+/// (ops/sums/interpolation.hpp). d <= 2^54; |a i + b| < 2^118.
+struct interpolation_axis {
+  __extension__ using integer = __int128;
+  std::int64_t image, size;
+  integer a, b;
+  std::uint64_t d;
+  int taps;
+  bool cubic;
+};
+/// upsample_linear, upsample_cubic: from an image (n, c, image of each axis) to one (n, c, size of each axis); `backward` from the second to the
+/// first. Axes that a call lacks have one pixel and one position, and come first.
+struct interpolation_plan {
+  bool backward;
+  dtype type;
+  std::int64_t n, c;
+  interpolation_axis axis[3];
+  double common;  // the product of the weights' denominators, or 0 where that is above 2^50
+  const void* in;
+  void* out;
+  std::int64_t in_stride[5], out_stride[5];
+
+  std::int64_t length(int a) const noexcept { return backward ? axis[a].image : axis[a].size; }  // of the output
+};
+/// What of one of its axes a backend keeps in memory: of each position its first pixel and the numerators of `taps` of them; of gradients also the
+/// positions from and up to which a pixel is one of those.
+struct interpolation_table {
+  std::int64_t* first;
+  double* numerators;
+  std::int64_t* from;
+  std::int64_t* to;
+  int taps;
+  bool backward;
+};
+
 /// multinomial: of each row of n weights `samples` places. n, samples >= 1.
 struct draw_plan {
   std::uint64_t seed, stream;

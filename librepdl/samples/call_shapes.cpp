@@ -35,7 +35,7 @@ std::optional<std::size_t> place_of(const Operands& operands, std::string_view n
   return std::nullopt;
 }
 
-// Those behind samples and channels.
+// Behind samples and channels.
 integers spatial(const sizes& s) { return {s.begin() + 2, s.end()}; }
 
 }  // namespace

@@ -109,7 +109,7 @@ test_call call_at(op_id op, const sizes& x, layout how, const attribute_texts& a
     if (const auto* size = std::get_if<std::vector<std::int64_t>>(&a.value);
         size != nullptr && (a.name == "size" || a.name == "kernel")) {
       std::string text;
-      for (const std::int64_t x : *size) text += (text.empty() ? "" : ",") + std::to_string(x);
+      for (const std::int64_t n : *size) text += (text.empty() ? "" : ",") + std::to_string(n);
       t.attrs.push_back({a.name, text});
     } else {
       t.attrs.push_back(*given);
@@ -726,6 +726,23 @@ std::vector<group> upsample_calls(const subject& what) {
   return all;
 }
 
+std::vector<group> interpolation_calls(const subject& what) {
+  struct call {
+    sizes image;
+    std::string size, scale = "0", align_corners = "false";
+  };
+  std::vector<group> all;
+  for (const call& k : {call{{2, 3, 5, 4}, "12,9"}, call{{2, 3, 9, 11}, "4,7", "0.6"}, call{{2, 2, 3, 4, 5}, "6,5,10"},
+                        call{{3, 2, 40}, "31", "0", "true"}}) {
+    const test_call c = call_at(what.op, k.image, layout::spread,
+                                {{"size", k.size}, {"align_corners", k.align_corners}, {"scale_w", k.scale}});
+    group g = from_every_tier(c);
+    append(g, from_every_tier(wide(c)));
+    all.push_back(std::move(g));
+  }
+  return all;
+}
+
 std::vector<group> sequence_calls(const subject& what) {
   test_call c{what.op, {}, layout::contiguous, {{"start", "-0.1"}, {"count", "2111"}, {"dtype", name_of(what.out)}}};
   c.attrs.push_back({has(info_of(what.op).attrs, "end") ? "end" : "step", "0.7"});
@@ -1074,7 +1091,8 @@ std::vector<group> structured_calls(const subject& what) {
     case ops::family::sequence:
       return sequence_calls(what);
     case ops::family::upsample:
-      return of_format(upsample_calls(what), what);
+      return of_format(has(samples::forward_of(op).attrs, "exact") ? upsample_calls(what) : interpolation_calls(what),
+                       what);
     case ops::family::draw:
       return draw_calls(what);
     case ops::family::scan:

@@ -197,6 +197,8 @@ array uniform(dtype t, const shape_list& shape, std::uint64_t seed, std::uint64_
 /// RN(mean + stddev * sqrt(-2 ln u1) * cos or sin of 2 pi u2).
 array upsample_nearest2d(const array& x, const attributes& attrs);
 array upsample_nearest2d_backward(const array& g, const attributes& attrs, outcomes* where = nullptr);
+/// upsample_linear, upsample_cubic and their gradients.
+array interpolation(std::string_view op, const array& in, const attributes& attrs, outcomes* where = nullptr);
 /// Of each row of x the places that are drawn.
 array multinomial(const array& x, std::int64_t samples, bool replacement, std::uint64_t seed, std::uint64_t stream,
                   outcomes* where = nullptr);

@@ -254,7 +254,7 @@ class maker {
       case ops::family::sequence:
         return sequence();
       case ops::family::upsample:
-        return upsampling();
+        return has(f_.attrs, "exact") ? upsampling() : interpolation();
       case ops::family::draw:
         return draws();
       case ops::family::scan:
@@ -609,6 +609,32 @@ class maker {
     if (one_in(2)) add("scale_w", scale(1));
     if (w_.flip()) add("exact", w_.flip());
     work_ = n * c * (image[0] * image[1] + size[0] * size[1]);
+  }
+
+  void interpolation() {
+    std::int64_t n = from_to(1, 3), c = magnitude(4);
+    if (one_in(60)) (w_.flip() ? n : c) = 0;
+    const std::int64_t axes = from_to(1, 3), most = axes == 1 ? (one_in(6) ? 700 : 40) : axes == 2 ? 14 : 6;
+    shape_list image{n, c};
+    integers size;
+    work_ = n * c;
+    attributes scales;
+    constexpr const char* names[] = {"scale_w", "scale_h", "scale_d"};
+    for (std::int64_t a = axes; a-- > 0;) {
+      image.push_back(from_to(1, most));
+      size.push_back(from_to(one_in(20) ? 0 : 1, one_in(3) ? 2 * most : most));
+      if (one_in(3)) size.back() = image.back() * from_to(1, 3);
+      work_ *= image.back() + 4 * size.back();
+      if (!one_in(4)) continue;
+      const double ratio = static_cast<double>(size.back() + 1) / static_cast<double>(image.back());
+      const double any = std::ldexp(1 + static_cast<double>(w_.next64() >> 12) * 0x1p-52, w_.between(-2, 2)) * ratio;
+      const double edge = any_of({0x1p-32, 0x1p32, 1.0, 2.0, 0.5, 1 + 0x1p-52, 1 - 0x1p-53});
+      scales.push_back({names[a], one_in(4) ? edge : w_.flip() ? ratio : any});
+    }
+    add_input(image, own_format());
+    add("size", size);
+    if (one_in(3)) add("align_corners", w_.flip());
+    for (const attribute& a : scales) add(a.name, std::get<double>(a.value));
   }
 
   void rows() {
@@ -1114,13 +1140,15 @@ bool is_possible(const op_info& op, int rank, std::size_t kind) {
       record != nullptr && (record->axes == ops::row_axes::classes || record->axes == ops::row_axes::channels ||
                             record->axes == ops::row_axes::groups || has(op.attrs, "alpha") ||
                             ((family == "softmax" || family == "scan") && record->axes == ops::row_axes::last));
+  const bool any_image = image && has(op.attrs, "align_corners");  // of one to three axes
   const int images = op.name.find("3d") == std::string::npos ? 4 : 5;
-  const int least = image                                         ? images
+  const int least = any_image                                     ? 3
+                    : image                                       ? images
                     : family == "matmul" || family == "attention" ? 2
                     : vector || family == "draw"                  ? 1
                     : one_axis                                    ? 1
                                                                   : 0;
-  const int most = image ? images : vector ? 1 : family == "draw" ? 2 : max_rank;
+  const int most = any_image ? 5 : image ? images : vector ? 1 : family == "draw" ? 2 : max_rank;
   if (rank < least || rank > most) return false;
   if (kind == reference::every_layout.size()) {
     return rank > 0 && broadcasts(op) && op.in.size() > 1;

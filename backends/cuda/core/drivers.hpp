@@ -117,6 +117,7 @@ void prepare(const plan::step_plan&, const job&, dispatch::task&);
 void prepare(const plan::clip_plan&, const job&, dispatch::task&);
 void prepare(const plan::sequence_plan&, const job&, dispatch::task&);
 void prepare(const plan::upsample_plan&, const job&, dispatch::task&);
+void prepare(const plan::interpolation_plan&, const job&, dispatch::task&);
 void prepare(const plan::draw_plan&, const job&, dispatch::task&);
 void prepare(const plan::scan_plan&, const job&, dispatch::task&);
 void prepare(const plan::exponent_plan&, const job&, dispatch::task&);

@@ -2856,6 +2856,26 @@ inline tensor upsample_nearest2d_backward(const operand& g, const tensor_spec& o
   upsample_nearest2d_backward(*grad_x.handle(), g.view(), grad_x, options);
   return grad_x;
 }
+inline tensor upsample_linear(const operand& x, const tensor_spec& out, const interpolation_options& options = {}) {
+  tensor made = detail::tensor_for(detail::context_of("upsample_linear", {x}), "upsample_linear", out);
+  upsample_linear(*made.handle(), x.view(), made, options);
+  return made;
+}
+inline tensor upsample_linear_backward(const operand& g, const tensor_spec& out, const interpolation_options& options = {}) {
+  tensor grad_x = detail::tensor_for(detail::context_of("upsample_linear_backward", {g}), "upsample_linear_backward", out);
+  upsample_linear_backward(*grad_x.handle(), g.view(), grad_x, options);
+  return grad_x;
+}
+inline tensor upsample_cubic(const operand& x, const tensor_spec& out, const interpolation_options& options = {}) {
+  tensor made = detail::tensor_for(detail::context_of("upsample_cubic", {x}), "upsample_cubic", out);
+  upsample_cubic(*made.handle(), x.view(), made, options);
+  return made;
+}
+inline tensor upsample_cubic_backward(const operand& g, const tensor_spec& out, const interpolation_options& options = {}) {
+  tensor grad_x = detail::tensor_for(detail::context_of("upsample_cubic_backward", {g}), "upsample_cubic_backward", out);
+  upsample_cubic_backward(*grad_x.handle(), g.view(), grad_x, options);
+  return grad_x;
+}
 inline tensor cumsum(const operand& x, const scan_options& options = {}) {
   detail::returning_call c("cumsum", {x});
   cumsum(c.ctx, c.in[0], tensor_view{}, options);

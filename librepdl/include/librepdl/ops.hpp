@@ -188,6 +188,21 @@ void upsample_nearest2d(context& ctx, const_tensor_view x, tensor_view out,
 void upsample_nearest2d_backward(context& ctx, const_tensor_view g, tensor_view grad_x,
                                  const upsample_nearest2d_options& options = {});
 
+/// out = the sum of the weights of pixels times x, exactly, rounded once. x (n, c, w), (n, c, h, w) or (n, c, d, h, w). Element i along an axis
+/// lies at u = max((i + 1/2) r - 1/2, 0), r = h / oh, or 1 / scale exactly; with align_corners at i (h - 1) / (oh - 1), at 0 for oh = 1. With
+/// i0 = min(floor(u), h - 1) pixel i0 has the weight 1 - t and pixel min(i0 + 1, h - 1) the weight t = min(u - i0, 1), and weights of an element
+/// are products of those along the axes. A pixel whose weight is 0 is not looked at.
+void upsample_linear(context& ctx, const_tensor_view x, tensor_view out, const interpolation_options& options = {});
+/// grad_x = the exact sum, rounded once, of g times the weights that the pixel has in upsample_linear; +0 where there are none.
+void upsample_linear_backward(context& ctx, const_tensor_view g, tensor_view grad_x,
+                              const interpolation_options& options = {});
+/// As upsample_linear, but u = (i + 1/2) r - 1/2 may be below 0, and pixels i0 - 1 to i0 + 2, at the ends that of the border, have the weights
+/// of cubic convolution with A = -3/4; those of one pixel add up.
+void upsample_cubic(context& ctx, const_tensor_view x, tensor_view out, const interpolation_options& options = {});
+/// grad_x = the exact sum, rounded once, of g times the weights that the pixel has in upsample_cubic.
+void upsample_cubic_backward(context& ctx, const_tensor_view g, tensor_view grad_x,
+                             const interpolation_options& options = {});
+
 // ---- prefixes
 //
 // Each output element is the exact value of the elements up to its place along the axis, rounded once. Along a line of any length the

@@ -96,6 +96,14 @@ struct upsample_nearest2d_options {
   bool exact = false;  ///< from the middle of a pixel
 };
 
+/// Options of upsample_linear, upsample_cubic and their gradients.
+struct interpolation_options {
+  bool align_corners = false;  ///< the middles of the outermost pixels of both images lie on each other; no scales
+  double scale_d = 0;          ///< of the depth: in [2^-32, 2^32]; 0: the ratio of the sizes
+  double scale_h = 0;          ///< likewise, of the height
+  double scale_w = 0;          ///< likewise, of the width
+};
+
 /// Options of uniform.
 struct uniform_options {
   double low = 0;   ///< finite, 0 or of magnitude in [2^-200, 2^200]

@@ -250,6 +250,9 @@ int __reduce_max_sync(unsigned, int);
 unsigned __vminu2(unsigned, unsigned);
 unsigned __byte_perm(unsigned, unsigned, unsigned);
 std::size_t __cvta_generic_to_shared(const void*);
+inline unsigned __umulhi(unsigned a, unsigned b) {
+  return static_cast<unsigned>(static_cast<std::uint64_t>(a) * b >> 32);
+}
 inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
 inline double __dadd_rd(double x, double y) { return repdl::emulation::sum(FE_DOWNWARD, x, y); }
 inline double __dadd_ru(double x, double y) { return repdl::emulation::sum(FE_UPWARD, x, y); }

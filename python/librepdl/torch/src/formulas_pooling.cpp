@@ -352,4 +352,75 @@ void upsample_nearest_exact3d(call& c) { upsample3d(c, true); }
 void upsample_nearest3d_backward(call& c) { upsample3d_backward(c, false); }
 void upsample_nearest_exact3d_backward(call& c) { upsample3d_backward(c, true); }
 
+// ---- interpolation by weights that are exact ratios, along the last axes, as many as output_size has ----
+namespace {
+const operation& linear() {
+  static const operation op("upsample_linear");
+  return op;
+}
+const operation& linear_backward() {
+  static const operation op("upsample_linear_backward");
+  return op;
+}
+const operation& cubic() {
+  static const operation op("upsample_cubic");
+  return op;
+}
+const operation& cubic_backward() {
+  static const operation op("upsample_cubic_backward");
+  return op;
+}
+// align_corners, then a scale for each axis, from `at` on.
+void interpolate(const call& c, const operation& op, const Tensor& from, const Tensor& to, int at, int axes) {
+  const std::vector<int64_t> size(to.sizes().end() - axes, to.sizes().end());
+  const auto scale = [&](int back) { return back > axes ? 0.0 : scale_of(c, at + 1 + axes - back); };
+  op({from}, {&to},
+     {{"size", at::IntArrayRef(size)},
+      {"align_corners", c.boolean(at)},
+      {"scale_d", scale(3)},
+      {"scale_h", scale(2)},
+      {"scale_w", scale(1)}});
+}
+std::vector<int64_t> resized_shape(const call& c, at::IntArrayRef input, int axes) {
+  const auto size = c.integers(1);
+  TORCH_CHECK(static_cast<int>(size.size()) == axes, "It is expected output_size equals to ", axes, ", but got size ",
+              size.size());
+  TORCH_CHECK(static_cast<int>(input.size()) == axes + 2, "Non-empty ", axes + 2,
+              "D data tensor expected but got a tensor with sizes ", input);
+  auto shape = input.vec();
+  for (int i = 0; i < axes; ++i) {
+    TORCH_CHECK(input[i + 2] > 0 && size[i] > 0, "Input and output sizes should be greater than 0, but got input ",
+                input, " output ", size);
+    shape[i + 2] = size[i];
+  }
+  TORCH_CHECK(input[1] > 0, "Non-empty ", axes + 2, "D data tensor expected but got a tensor with sizes ", input);
+  return shape;
+}
+// self, output_size, align_corners, a scale for each axis
+void interpolate(call& c, const operation& op, int axes) {
+  const Tensor& x = c.tensor(0);
+  Tensor out = image(resized_shape(c, x.sizes(), axes), x, x.scalar_type(), axes);
+  if (out.numel() > 0) interpolate(c, op, x, out, 2, axes);
+  c.give(out);
+}
+// grad_output, output_size, input_size, align_corners, a scale for each axis
+void interpolate_backward(call& c, const operation& op, int axes) {
+  const Tensor& g = c.tensor(0);
+  const auto shape = c.integers(2);
+  TORCH_CHECK(g.sizes().equals(resized_shape(c, shape, axes)),
+              "Expected grad_output to have the shape of the result, got ", g.sizes());
+  Tensor out = image(shape, g, g.scalar_type(), axes);
+  if (out.numel() > 0) interpolate(c, op, g, out, 3, axes);
+  c.give(out);
+}
+}  // namespace
+void upsample_linear1d(call& c) { interpolate(c, linear(), 1); }
+void upsample_bilinear2d(call& c) { interpolate(c, linear(), 2); }
+void upsample_trilinear3d(call& c) { interpolate(c, linear(), 3); }
+void upsample_bicubic2d(call& c) { interpolate(c, cubic(), 2); }
+void upsample_linear1d_backward(call& c) { interpolate_backward(c, linear_backward(), 1); }
+void upsample_bilinear2d_backward(call& c) { interpolate_backward(c, linear_backward(), 2); }
+void upsample_trilinear3d_backward(call& c) { interpolate_backward(c, linear_backward(), 3); }
+void upsample_bicubic2d_backward(call& c) { interpolate_backward(c, cubic_backward(), 2); }
+
 }  // namespace repdl_torch::formulas
