@@ -1,6 +1,6 @@
-// Convolutions and their gradients: a plan becomes the products of conv.hpp, which are computed in binary64 (conv_product.cu),
-// repaired where that leaves an output undecided (conv_repair.cu), or computed as a chain (conv_chain.cu). Operands of 16 bits are
-// copied to binary32 first. Of f64 repairs are all there is.
+// Convolutions and their gradients: a plan becomes the products of conv.hpp, which are computed in binary64 (conv_product.cu, or
+// conv_direct.cu), repaired where that leaves an output undecided (conv_repair.cu), or computed as a chain (conv_chain.cu). Operands of
+// 16 bits are copied to binary32 first. Of f64 repairs are all there is.
 #include "backends/cuda/product/conv.hpp"
 
 #include <algorithm>
@@ -20,19 +20,22 @@ class conv_work final : public planned {
         p_(p),
         s_(plan_product(p.size(), j.device)),
         l_(l),
-        by_tiles_(p.out_type != dtype::f64 && within_reach(p, c)) {
+        has_first_(p.out_type != dtype::f64 && within_reach(p, c)),
+        is_direct_(is_direct(p) && j.device.choice.tile < 0) {
     take_marks(p_, space);
-    if (by_tiles_) take_workspace(s_, space);
-    if (p_.first_tier > tier::double_double || !by_tiles_) p_.marks.capacity = 0;
+    if (has_first_ && !is_direct_) take_workspace(s_, space);
+    if (p_.first_tier > tier::double_double || !has_first_) p_.marks.capacity = 0;
   }
 
  private:
   void enqueue() override {
     clear_marks(p_, j);
-    if (by_tiles_) {
-      run_product(p_, s_, l_, j);
-    } else {
+    if (!has_first_) {
       mark_all(p_, j);
+    } else if (is_direct_) {
+      run_direct(p_, j);
+    } else {
+      run_product(p_, s_, l_, j);
     }
     repair(p_, j);
   }
@@ -40,7 +43,7 @@ class conv_work final : public planned {
   problem p_;
   schedule s_;
   const loading l_;
-  const bool by_tiles_;
+  const bool has_first_, is_direct_;
 };
 
 void prepare_part(const plan::conv_plan& c, const plan::depth_part& z, const job& j, dispatch::task& t) {

@@ -253,6 +253,9 @@ bool within_reach(const problem& p, const plan::conv_plan& c);
 // conv_product.cu
 void take_workspace(schedule& s, carver& c);
 void run_product(const problem& p, const schedule& s, const loading& l, const job& j);
+// conv_direct.cu: the same of few rows and few terms, without tiles.
+bool is_direct(const problem& p);
+void run_direct(const problem& p, const job& j);
 // conv_product.cuh, of a tile_shape and the results' format: instantiated in object files of their own.
 template <class T, class Out>
 void launch_tile(const problem& p, const schedule& s, const loading& l, const job& j);

@@ -498,7 +498,7 @@ struct scalar_pow_backward_options {
 };
 /// out = base = 0 and x >= 0 ? +0 : g * base^x * ln base; f16, bf16, f32, f64
 void scalar_pow_backward(context& ctx, const_tensor_view g, const_tensor_view x, tensor_view out, const scalar_pow_backward_options& options = {});
-/// out = y with erf y = x; f16, bf16, f32
+/// out = y with erf y = x; f16, bf16, f32, f64
 void erfinv(context& ctx, const_tensor_view x, tensor_view out);
 /// out = x < 0 ? +0 : x > 0 ? 1 : x = 0 ? v : NaN; f16, bf16, f32, f64
 void heaviside(context& ctx, const_tensor_view x, const_tensor_view v, tensor_view out);
@@ -578,9 +578,9 @@ void i1(context& ctx, const_tensor_view x, tensor_view out);
 void i1e(context& ctx, const_tensor_view x, tensor_view out);
 /// out = ln Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2; f16, bf16, f32, f64
 void log_ndtr(context& ctx, const_tensor_view x, tensor_view out);
-/// out = y with erfc y = x; f16, bf16, f32
+/// out = y with erfc y = x; f16, bf16, f32, f64
 void erfcinv(context& ctx, const_tensor_view x, tensor_view out);
-/// out = y with Phi(y) = x, Phi(y) = (1 + erf(y / sqrt 2)) / 2; f16, bf16, f32
+/// out = y with Phi(y) = x, Phi(y) = (1 + erf(y / sqrt 2)) / 2; f16, bf16, f32, f64
 void ndtri(context& ctx, const_tensor_view x, tensor_view out);
 /// out = g * sqrt(pi) / 2 * e^(y^2); f16, bf16, f32, f64
 void erfinv_backward(context& ctx, const_tensor_view g, const_tensor_view y, tensor_view out);

@@ -2075,7 +2075,7 @@ inline tensor erfinv(const operand& x) {
   erfinv(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T erfinv(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { erfinv(ctx, detail::number_view(x), out); });
 }
@@ -2490,7 +2490,7 @@ inline tensor erfcinv(const operand& x) {
   erfcinv(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T erfcinv(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { erfcinv(ctx, detail::number_view(x), out); });
 }
@@ -2499,7 +2499,7 @@ inline tensor ndtri(const operand& x) {
   ndtri(c.ctx, c.in[0], tensor_view{});
   return c.out.take();
 }
-template <one_of<f16, bf16, float> T>
+template <one_of<f16, bf16, float, double> T>
 T ndtri(T x) {
   return detail::number_result<T>([&](context& ctx, tensor_view out) { ndtri(ctx, detail::number_view(x), out); });
 }

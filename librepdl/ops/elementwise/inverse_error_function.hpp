@@ -1,4 +1,4 @@
-// erfinv x, the inverse of erf, binary16, bfloat16 and binary32, correctly rounded.
+// erfinv x, the inverse of erf, correctly rounded; of binary64 in inverse_error_function_binary64.hpp, of binary16, bfloat16 and binary32 here.
 //
 // Method, for v = |x|, in binary64, after M. B. Giles, "Approximating the erfinv function", GPU Computing Gems Jade Edition (2011):
 //   erfinv v = v (p0 + w q(w)),  w = -ln(1 - v^2),  p0 = sqrt(pi) / 2
@@ -28,6 +28,7 @@
 // narrow formats.
 #pragma once
 
+#include "librepdl/ops/elementwise/inverse_error_function_binary64.hpp"
 #include "librepdl/ops/elementwise/logarithm.hpp"
 
 namespace repdl::ops {
@@ -111,6 +112,8 @@ struct body<ops::erfinv> {
     return from_bits<T>(magnitude > one ? format<T>::nan : r);
   }
 };
+template <>
+struct body64<ops::erfinv> : by_formula<inverse_error_function64<inverse_of::erf>> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

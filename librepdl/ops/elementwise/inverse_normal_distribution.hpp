@@ -1,4 +1,5 @@
-// erfcinv x, the y with erfc y = x, and ndtri x, the y with Phi(y) = x, -sqrt 2 erfcinv(2 x), binary16, bfloat16 and binary32, correctly rounded.
+// erfcinv x, the y with erfc y = x, and ndtri x, the y with Phi(y) = x, -sqrt 2 erfcinv(2 x), correctly rounded; of binary64 in inverse_error_function_binary64.hpp,
+// of binary16, bfloat16 and binary32 here.
 //
 // Method, of x or 2 x, in binary64, v = 1 - x, w = -ln(1 - v^2) = -ln(x (2 - x)), after inverse_error_function.hpp:
 //   w < 15.9   |y| = erfinv |v|
@@ -99,6 +100,10 @@ template <>
 struct body<ops::erfcinv> : erfcinv_body<false> {};
 template <>
 struct body<ops::ndtri> : erfcinv_body<true> {};
+template <>
+struct body64<ops::erfcinv> : by_formula<inverse_error_function64<inverse_of::erfc>> {};
+template <>
+struct body64<ops::ndtri> : by_formula<inverse_error_function64<inverse_of::phi>> {};
 
 }  // namespace REPDL_ISA
 }  // namespace repdl::num

@@ -198,6 +198,20 @@ TEST_CASE("convolutions on CUDA, emulated") {
   }
 }
 
+TEST_CASE("convolutions on CUDA, emulated: depthwise ones, directly") {
+  const geometry some[] = {{2, 5, 1, 1, 9, 8, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, true},
+                           {1, 3, 1, 2, 21, 60, 7, 7, {1, 1}, {3, 3, 3, 3}, {1, 1}, false},
+                           {1, 4, 1, 1, 8, 9, 3, 2, {2, 3}, {1, 0, 2, 1}, {2, 1}, true}};
+  std::uint64_t seed = 20;
+  for (const dtype type : {dtype::bf16, dtype::f32}) {
+    for (const sample_class c : reference::element_classes) {
+      const geometry& g = some[++seed % std::size(some)];
+      check<ops::conv2d>(g, type, c, tier::proved, {}, false, seed);
+      check<ops::conv2d_grad_input>(g, type, c, seed % 3 == 0 ? tier::double_double : tier::proved, {}, false, seed);
+    }
+  }
+}
+
 TEST_CASE("convolutions on CUDA, emulated: tiles of every shape, whole and in parts") {
   const geometry wide{1, 1, 15, 4, {6, 7}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, true};
   for (const dtype type : {dtype::f16, dtype::bf16, dtype::f32}) {
