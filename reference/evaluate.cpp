@@ -108,8 +108,12 @@ struct call {
   std::uint64_t stream() const { return static_cast<std::uint64_t>(integer("stream", 0)); }
   double probability() const { return value("p", 0.5); }
   matmul_case product() const {
-    return {value("transpose_a", false), value("transpose_b", false),
-            value<std::string>("accumulate", "exact") == "fma_chain", value("alpha", 1.0), value("beta", 1.0), other_type()};
+    return {value("transpose_a", false),
+            value("transpose_b", false),
+            value<std::string>("accumulate", "exact") == "fma_chain",
+            value("alpha", 1.0),
+            value("beta", 1.0),
+            other_type()};
   }
   cross_entropy_case loss() const {
     return {attribute_of<std::int64_t>(attrs, "axis"), value<std::string>("reduction", "mean"),
