@@ -77,41 +77,50 @@ sizes strides_of(const sizes& shape, bool channels_last) {
   strides[1] = 1;
   return strides;
 }
-void copy(const array& from, std::vector<std::byte>& to, const sizes& strides) {
-  const std::size_t bytes = size_of(from.type);
-  to.resize(from.bytes.size());
-  for (std::int64_t i = 0; i < from.count(); ++i) {
+// f(first byte in row-major order, first byte by the strides, bytes) of every element.
+template <class F>
+void for_places(const array& a, const sizes& strides, const F& f) {
+  const std::size_t bytes = size_of(a.type);
+  for (std::int64_t i = 0; i < a.count(); ++i) {
     std::int64_t rest = i, at = 0;
     for (int d = strides.size() - 1; d >= 0; --d) {
-      const std::int64_t size = from.shape[static_cast<std::size_t>(d)];
+      const std::int64_t size = a.shape[static_cast<std::size_t>(d)];
       at += rest % size * strides[d];
       rest /= size;
     }
-    std::memcpy(to.data() + static_cast<std::size_t>(at) * bytes,
-                from.bytes.data() + static_cast<std::size_t>(i) * bytes, bytes);
+    f(static_cast<std::size_t>(i) * bytes, static_cast<std::size_t>(at) * bytes, bytes);
   }
 }
 
+// The channels of the first operand and of the result may be last in memory.
 template <class Op>
 emulated emulate(const std::vector<array>& in, const typename Op::attrs& attrs, tier first,
-                 const dispatch::kernel_choice& choice, bool channels_last) {
+                 const dispatch::kernel_choice& choice, bool channels_last, bool result_last) {
   std::vector<std::vector<std::byte>> memory(in.size());
   std::vector<const_tensor_view> views;
   for (std::size_t i = 0; i < in.size(); ++i) {
     const sizes shape(std::span(in[i].shape));
     const sizes strides = strides_of(shape, channels_last && i == 0);
-    copy(in[i], memory[i], strides);
+    memory[i].resize(in[i].bytes.size());
+    for_places(in[i], strides, [&](std::size_t row_major, std::size_t at, std::size_t bytes) {
+      std::memcpy(memory[i].data() + at, in[i].bytes.data() + row_major, bytes);
+    });
     views.push_back(const_tensor_view(memory[i].data(), in[i].type, shape, strides));
   }
   const tensor_spec spec = plan::planner<Op>::infer(views, attrs);
   emulated e{array(spec.type, shape_list(spec.shape.begin(), spec.shape.end()))};
-  const tensor_view out(e.out.bytes.data(), spec.type, spec.shape);
+  std::vector<std::byte> result(e.out.bytes.size());
+  const sizes strides = strides_of(spec.shape, result_last);
+  const tensor_view out(result.data(), spec.type, spec.shape, strides);
   const plan::conv_plan p = plan::planner<Op>::make(views, out, attrs);
   const cuda::job j{{Op::id, spec.type, spec.type}, nullptr, {0, 2, 90, choice}, e.counted, first, 512, false};
   dispatch::stored_task task;
   cuda::prepare(p, j, task);
   std::vector<std::byte> workspace(task->bytes().value() + 512, std::byte{0xee});
   task->run(workspace.data() + (256 - reinterpret_cast<std::uintptr_t>(workspace.data()) % 256));
+  for_places(e.out, strides, [&](std::size_t row_major, std::size_t at, std::size_t bytes) {
+    std::memcpy(e.out.bytes.data() + row_major, result.data() + at, bytes);
+  });
   return e;
 }
 
@@ -152,7 +161,7 @@ void check(const geometry& g, dtype type, sample_class c, tier first, dispatch::
   const std::string op(Op::name);
   const std::vector<array> in = reference::fill_inputs(op, c, shapes, texts, seed, 3, type);
   const array expected = reference::evaluate(op, in, texts);
-  const emulated found = emulate<Op>(in, attrs, first, choice, seed % 2 == 0);
+  const emulated found = emulate<Op>(in, attrs, first, choice, seed % 2 == 0, seed % 4 == 0);
   CAPTURE(op);
   CAPTURE(name_of(type));
   CAPTURE(std::string(name_of(c)));
@@ -199,16 +208,38 @@ TEST_CASE("convolutions on CUDA, emulated") {
 }
 
 TEST_CASE("convolutions on CUDA, emulated: depthwise ones, directly") {
-  const geometry some[] = {{2, 5, 1, 1, 9, 8, 3, 3, {1, 1}, {1, 1, 1, 1}, {1, 1}, true},
-                           {1, 3, 1, 2, 21, 60, 7, 7, {1, 1}, {3, 3, 3, 3}, {1, 1}, false},
-                           {1, 4, 1, 1, 8, 9, 3, 2, {2, 3}, {1, 0, 2, 1}, {2, 1}, true}};
+  // Kernels of one to eight rows, strides and dilations, images shorter than a thread's outputs, several outputs of a channel, more channels than a warp has lanes.
+  const geometry some[] = {{2, 5, 1, 1, {9, 8}, {3, 3}, {1, 1}, {1, 1, 1, 1}, {1, 1}, true},
+                           {1, 3, 1, 2, {21, 60}, {7, 7}, {1, 1}, {3, 3, 3, 3}, {1, 1}, false},
+                           {1, 4, 1, 1, {8, 9}, {3, 2}, {2, 3}, {1, 0, 2, 1}, {2, 1}, true},
+                           {1, 37, 1, 1, {6, 7}, {5, 3}, {1, 1}, {2, 2, 1, 1}, {1, 1}, true},
+                           {2, 40, 1, 1, {5, 5}, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, false},
+                           {1, 6, 1, 4, {3, 11}, {2, 4}, {1, 1}, {1, 0, 2, 2}, {1, 2}, true},
+                           {1, 33, 2, 1, {10, 4}, {8, 1}, {1, 2}, {4, 3, 0, 0}, {1, 1}, true},
+                           {1, 9, 1, 1, {13, 6}, {3, 3}, {3, 1}, {2, 2, 2, 2}, {3, 2}, false},
+                           {2, 3, 1, 1, {1, 5}, {1, 3}, {1, 1}, {0, 0, 1, 1}, {1, 1}, true}};
   std::uint64_t seed = 20;
   for (const dtype type : {dtype::bf16, dtype::f32}) {
     for (const sample_class c : reference::element_classes) {
-      const geometry& g = some[++seed % std::size(some)];
-      check<ops::conv2d>(g, type, c, tier::proved, {}, false, seed);
-      check<ops::conv2d_grad_input>(g, type, c, seed % 3 == 0 ? tier::double_double : tier::proved, {}, false, seed);
+      for (int i = 0; i < 2; ++i) {
+        const geometry& g = some[++seed % std::size(some)];
+        check<ops::conv2d>(g, type, c, tier::proved, {}, false, seed);
+        check<ops::conv2d_grad_input>(g, type, c, seed % 3 == 0 ? tier::double_double : tier::proved, {}, false, seed);
+      }
     }
+  }
+  for (const geometry& g : some) {
+    for (const std::uint64_t with_channels_last : {4, 6, 7}) {
+      check<ops::conv2d>(g, dtype::f32, sample_class::ties, tier::proved, {}, false, with_channels_last);
+      check<ops::conv2d_grad_input>(g, dtype::f32, sample_class::normal_range, tier::proved, {}, false,
+                                    with_channels_last);
+    }
+  }
+  const geometry deep{1, 5, 1, 1, {4, 5, 4}, {3, 3, 2}, {1, 1, 1}, {1, 1, 1, 0, 1, 1}, {1, 1, 2}, true};
+  for (const std::uint64_t seed_of_volume : {4, 7}) {
+    check<ops::conv3d>(deep, dtype::f32, sample_class::ties, tier::proved, {}, false, seed_of_volume);
+    check<ops::conv3d_grad_input>(deep, dtype::f32, sample_class::normal_range, tier::proved, {}, false,
+                                  seed_of_volume);
   }
 }
 
