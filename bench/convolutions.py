@@ -1,10 +1,11 @@
 """Convolutions and their gradients beside cuDNN's deterministic kernels, on a GPU.
 
-    python3 bench/convolutions.py [--rounds 5] [--only TEXT] [--formats float32,bfloat16,float64] [--networks] [--last]
+    python3 bench/convolutions.py [--rounds 5] [--only TEXT] [--formats float32,bfloat16,float64] [--networks | --depthwise] [--last]
 
 For each convolution of 32 images (channels x side, kernel, stride, outputs) milliseconds, medians of the rounds, by turns in one run, cuDNN's time over ours,
 the geometric mean of a format, and whether results are those of the CPU. Times are those of a call in a CUDA graph of five, so none of the host.
---networks: layers of ResNet-18 and -50, ConvNeXt and a U-Net instead of the five convolutions of `librepdl_cuda_bench --only network`. --last: channels last.
+--networks: layers of ResNet-18 and -50, ConvNeXt and a U-Net instead of the five convolutions of `librepdl_cuda_bench --only network`; --depthwise: layers of
+MobileNet, EfficientNet and ConvNeXt. --last: channels last.
 """
 
 import argparse
@@ -22,6 +23,10 @@ NETWORKS = [(3, 224, 7, 2, 64, 1), (64, 56, 3, 1, 64, 1), (64, 56, 3, 2, 128, 1)
             (512, 7, 3, 1, 512, 1), (64, 56, 1, 1, 256, 1), (512, 28, 1, 1, 128, 1), (1024, 14, 1, 1, 256, 1), (512, 7, 1, 1, 2048, 1),
             (3, 224, 4, 4, 96, 1), (96, 56, 7, 1, 96, 96), (384, 14, 7, 1, 384, 384), (96, 56, 2, 2, 192, 1),
             (32, 128, 3, 1, 32, 1), (128, 64, 3, 1, 64, 1), (256, 16, 3, 1, 512, 1)]
+# Of MobileNet-V2, EfficientNet and ConvNeXt: a channel for itself.
+DEPTHWISE = [(channels, side, kernel, stride, channels, channels) for channels, side, kernel, stride in
+             [(32, 112, 3, 1), (96, 112, 3, 2), (144, 56, 3, 1), (384, 14, 3, 1), (960, 7, 3, 1), (240, 28, 5, 1), (672, 14, 5, 2), (1152, 7, 5, 1),
+              (96, 56, 7, 1), (192, 28, 7, 1), (384, 14, 7, 1), (768, 7, 7, 1)]]
 BATCH = 32
 CALLS = 5  # of a graph
 
@@ -58,7 +63,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
     parser.add_argument("--formats", default="float32,bfloat16,float64")
-    parser.add_argument("--networks", action="store_true")
+    parser.add_argument("--networks", dest="shapes", action="store_const", const=NETWORKS, default=FIVE)
+    parser.add_argument("--depthwise", dest="shapes", action="store_const", const=DEPTHWISE)
     parser.add_argument("--last", action="store_true")
     given = parser.parse_args()
     torch.backends.cudnn.deterministic = True
@@ -67,7 +73,7 @@ def main() -> None:
     with librepdl.context(), torch.cuda.stream(torch.cuda.Stream()):
         for dtype in given.formats.split(","):
             ratios = []
-            for shape in NETWORKS if given.networks else FIVE:
+            for shape in given.shapes:
                 channels, side, kernel, stride, outputs, groups = shape
                 layer = f"{dtype} {channels}x{side} {kernel}x{kernel} /{stride} to {outputs}" + (f" in {groups} groups" if groups > 1 else "")
                 if given.only not in layer:
