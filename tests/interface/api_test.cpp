@@ -48,12 +48,20 @@ std::vector<std::string> available_isas() {
 
 }  // namespace
 
-// Every operation has a typed function: an error of the compiler names one that has none.
+// Every operation has a typed function, by its name or by the one in gradient_names.def: an error of the compiler names one that has none.
 namespace functions {
-#define REPDL_ELEMENTWISE(name, ...) using repdl::name;
+namespace named {
+using namespace repdl;
+#define REPDL_GRADIENT(row, function) \
+  struct row {};                      \
+  using repdl::function;
+#include "librepdl/ops/gradient_names.def"
+#undef REPDL_GRADIENT
+}  // namespace named
+#define REPDL_ELEMENTWISE(name, ...) using named::name;
 #include "librepdl/ops/elementwise/elementwise.def"
 #undef REPDL_ELEMENTWISE
-#define REPDL_STRUCTURED(name, ...) using repdl::name;
+#define REPDL_STRUCTURED(name, ...) using named::name;
 #include "librepdl/ops/structured.def"
 #undef REPDL_STRUCTURED
 }  // namespace functions
