@@ -56,7 +56,8 @@ __all__ = [
     "softshrink_backward", "softsign", "softsign_backward", "sqrt", "sqrt_backward", "square", "std", "stddev",
     "sub", "subtract", "sum", "sum_of_products", "sum_squares", "swiglu", "swiglu_backward_a", "tan",
     "tan_backward", "tanh", "tanh_backward", "tanhshrink", "tanpi", "tgamma", "threshold", "threshold_backward",
-    "total_norm", "true_divide", "trunc", "upsample_nearest2d", "upsample_nearest2d_backward", "var", "var_mean",
+    "total_norm", "true_divide", "trunc", "upsample_cubic", "upsample_cubic_backward", "upsample_linear",
+    "upsample_linear_backward", "upsample_nearest2d", "upsample_nearest2d_backward", "var", "var_mean",
     "vector_norm", "where", "xlogy", "xlogy_backward_x", "xlogy_backward_y",
 ]
 
@@ -110,7 +111,8 @@ ORDER = (
     "ldexp", "frexp", "attention", "attention_backward", "conv3d", "conv3d_grad_input", "conv3d_grad_weight",
     "conv3d_grad_bias", "max_pool3d", "max_pool3d_with_indices", "max_pool3d_backward", "avg_pool3d",
     "avg_pool3d_backward", "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices",
-    "adaptive_max_pool3d_backward", "adaptive_avg_pool3d", "adaptive_avg_pool3d_backward",
+    "adaptive_max_pool3d_backward", "adaptive_avg_pool3d", "adaptive_avg_pool3d_backward", "upsample_linear",
+    "upsample_linear_backward", "upsample_cubic", "upsample_cubic_backward",
 )
 
 # An array of any library.
@@ -2285,9 +2287,9 @@ def scalar_pow_backward(g: A | float, x: A | float, /, *, base: float = 2.0, out
 def erfinv(x: A, /, *, out: A | None = None) -> A:
     """y with erf y = x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
-    Why the bits are right: every input enumerated, per build.
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    Why the bits are right: every input enumerated, per build; f64: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(166, (x,), out, None)
     return result
@@ -2747,8 +2749,8 @@ def log_ndtr(x: A, /, *, out: A | None = None) -> A:
 def erfcinv(x: A, /, *, out: A | None = None) -> A:
     """y with erfc y = x, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(206, (x,), out, None)
@@ -2758,8 +2760,8 @@ def erfcinv(x: A, /, *, out: A | None = None) -> A:
 def ndtri(x: A, /, *, out: A | None = None) -> A:
     """y with Phi(y) = x, Phi(y) = (1 + erf(y / sqrt 2)) / 2, rounded once.
 
-    x: f16 bf16 f32
-    out: f16 bf16 f32
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
     Why the bits are right: run-time certificate; wider numbers decide the rest.
     """
     result: A = _call(207, (x,), out, None)
@@ -4526,4 +4528,72 @@ def adaptive_avg_pool3d_backward(g: A, size: Ints, *, out: A | None = None) -> A
     Why the bits are right: run-time certificate; exact integers decide the rest.
     """
     result: A = _call(326, (g,), out, (size,))
+    return result
+
+
+def upsample_linear(x: A, size: Ints, align_corners: bool = False, scale_d: float = 0.0, scale_h: float = 0.0,
+        scale_w: float = 0.0, *, out: A | None = None) -> A:
+    """sum of the weights of pixels i0 and i0 + 1 at u times x, along 1 to 3 axes: 1 - min(u - i0, 1), min(u - i0, 1), rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    size: the result's: a number for each axis of the image, or one for all
+    align_corners: the middles of the outermost pixels lie on each other
+    scale_d: in [2^-32, 2^32]; 0: od / d
+    scale_h: in [2^-32, 2^32]; 0: oh / h
+    scale_w: in [2^-32, 2^32]; 0: ow / w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(327, (x,), out, (size, align_corners, scale_d, scale_h, scale_w))
+    return result
+
+
+def upsample_linear_backward(g: A, size: Ints, align_corners: bool = False, scale_d: float = 0.0,
+        scale_h: float = 0.0, scale_w: float = 0.0, *, out: A | None = None) -> A:
+    """sum of g times the weights that this pixel has in upsample_linear, rounded once.
+
+    g: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
+    size: the result's: a number for each axis of the image, or one for all
+    align_corners: the middles of the outermost pixels lie on each other
+    scale_d: in [2^-32, 2^32]; 0: od / d
+    scale_h: in [2^-32, 2^32]; 0: oh / h
+    scale_w: in [2^-32, 2^32]; 0: ow / w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(328, (g,), out, (size, align_corners, scale_d, scale_h, scale_w))
+    return result
+
+
+def upsample_cubic(x: A, size: Ints, align_corners: bool = False, scale_d: float = 0.0, scale_h: float = 0.0,
+        scale_w: float = 0.0, *, out: A | None = None) -> A:
+    """sum of the weights of pixels i0 - 1 to i0 + 2 at u times x, along 1 to 3 axes: those of cubic convolution, A = -3/4, rounded once.
+
+    x: f16 bf16 f32 f64
+    out: f16 bf16 f32 f64
+    size: the result's: a number for each axis of the image, or one for all
+    align_corners: the middles of the outermost pixels lie on each other
+    scale_d: in [2^-32, 2^32]; 0: od / d
+    scale_h: in [2^-32, 2^32]; 0: oh / h
+    scale_w: in [2^-32, 2^32]; 0: ow / w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(329, (x,), out, (size, align_corners, scale_d, scale_h, scale_w))
+    return result
+
+
+def upsample_cubic_backward(g: A, size: Ints, align_corners: bool = False, scale_d: float = 0.0, scale_h: float = 0.0,
+        scale_w: float = 0.0, *, out: A | None = None) -> A:
+    """sum of g times the weights that this pixel has in upsample_cubic, rounded once.
+
+    g: f16 bf16 f32 f64
+    grad_x: f16 bf16 f32 f64
+    size: the result's: a number for each axis of the image, or one for all
+    align_corners: the middles of the outermost pixels lie on each other
+    scale_d: in [2^-32, 2^32]; 0: od / d
+    scale_h: in [2^-32, 2^32]; 0: oh / h
+    scale_w: in [2^-32, 2^32]; 0: ow / w
+    Why the bits are right: run-time certificate; exact integers decide the rest.
+    """
+    result: A = _call(330, (g,), out, (size, align_corners, scale_d, scale_h, scale_w))
     return result

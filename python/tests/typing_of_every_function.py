@@ -425,6 +425,14 @@ r_adaptive_max_pool3d_with_indices: tuple[NDArray[np.float32], Any] = librepdl.a
 r_adaptive_max_pool3d_backward: NDArray[np.float32] = librepdl.adaptive_max_pool3d_backward(g=x, x=x, out=x)
 r_adaptive_avg_pool3d: NDArray[np.float32] = librepdl.adaptive_avg_pool3d(x=x, size=(1, 1), out=x)
 r_adaptive_avg_pool3d_backward: NDArray[np.float32] = librepdl.adaptive_avg_pool3d_backward(g=x, size=(1, 1), out=x)
+r_upsample_linear: NDArray[np.float32] = librepdl.upsample_linear(x=x, size=(1, 1), align_corners=True, scale_d=0.5,
+    scale_h=0.5, scale_w=0.5, out=x)
+r_upsample_linear_backward: NDArray[np.float32] = librepdl.upsample_linear_backward(g=x, size=(1, 1),
+    align_corners=True, scale_d=0.5, scale_h=0.5, scale_w=0.5, out=x)
+r_upsample_cubic: NDArray[np.float32] = librepdl.upsample_cubic(x=x, size=(1, 1), align_corners=True, scale_d=0.5,
+    scale_h=0.5, scale_w=0.5, out=x)
+r_upsample_cubic_backward: NDArray[np.float32] = librepdl.upsample_cubic_backward(g=x, size=(1, 1),
+    align_corners=True, scale_d=0.5, scale_h=0.5, scale_w=0.5, out=x)
 d: float = float(librepdl.sum(x))
 c: librepdl.Comparison = librepdl.compare(x, x)
 s: str = librepdl.fingerprint({'x': x})
