@@ -696,6 +696,8 @@ void run_long_rows(const row_geometry& g, const long_work& w, const job& j);
 template <class T>
 void run_registers(const row_geometry& g, int per_thread, bool packed, const job& j);
 template <class T>
+void run_resident(const row_geometry& g, const job& j);
+template <class T>
 void run_columns(const row_geometry& g, const job& j);
 // Rows of binary64.
 void prepare_wide(const plan::row_plan& p, std::unique_ptr<widened_x> x, const job& j, dispatch::task& t);
@@ -708,8 +710,8 @@ void run_weights(const row_geometry& g, std::byte* parts, const job& j);
 void take_total_workspace(std::byte*& parts, const row_geometry& g, carver& c);
 void run_total(const row_geometry& g, std::byte* parts, const job& j);
 
-// Whether long rows may be a block's (whole_kernel): their elements are on lines, nothing is looked for, and none fills.
+// Whether packed rows are in shared memory (resident_kernel): nothing is looked for, and no terms are kept.
 template <class Rule, class T>
-inline constexpr bool is_whole = is_on_line<Rule, T>&& Rule::has_sums;
+inline constexpr bool is_resident = is_precise<Rule, T>&& Rule::per_element;
 
 }  // namespace repdl::cuda

@@ -39,7 +39,7 @@ struct cluster {
   }
   // v of all blocks, combined.
   template <class T, class Combine>
-  __device__ T combined(T v, Combine&& combine) {
+  __device__ T combined(T v, [[maybe_unused]] Combine&& combine) {
 #if __CUDA_ARCH__ >= 900
     static_assert(sizeof(T) % 4 == 0 && sizeof(T) <= slot_bytes);
     const int turn = exchanges & 1;
@@ -101,7 +101,7 @@ __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combi
     const int of_team = team / 32;
     const int first = warp / of_team * of_team;
     const auto slot = [&](int i) -> T& { return *reinterpret_cast<T*>(scratch + i * cluster::slot_bytes); };
-    const auto meet = [&] { asm volatile("bar.sync %0, %1;" ::"r"(1 + first / of_team), "r"(team) : "memory"); };
+    const auto meet = [&] { meet_threads(1 + first / of_team, team); };
     meet();
     if (lane_of_thread() == 0) slot(warp) = v;
     meet();
@@ -446,6 +446,141 @@ __global__ void __launch_bounds__(threads, blocks_at_once<device_rule<Op>, T>(Pe
   count_rows_decided(counters, tally);
 }
 
+// Elements that lie side by side.
+struct place_of_four {
+  int first;
+  __device__ int operator()(int i) const { return first + i; }
+};
+// Those of a thread's fours first, first + step, .. that have a bit, the 32nd after one likewise.
+template <op_id Op, class T, class Sums>
+__device__ __noinline__ int fours_again(const row_geometry& g, std::int64_t row, float top, Sums sums, unsigned fours,
+                                        int first, int step, int length, counter* counters) {
+  int left = 0;
+#pragma unroll 1
+  for (unsigned i = 0; first < length; first += step, ++i) {
+    if ((fours >> (i & 31) & 1u) == 0) continue;
+    left += outputs_again<Op, T>(g, row, top, sums, 15u, place_of_four{first}, length, counters);
+  }
+  if (left != 0) leave_undecided<Op>(g, row, top, sums);
+  return left;
+}
+
+// Rows that are packed, as above, in shared memory, where every thread has its own elements: by a team of a block's threads, or by a
+// cluster of blocks. Loops are short: what is done in some microseconds takes as long as its instructions take to come. Lines: elements
+// are on lines.
+template <op_id Op, class T, bool Lines>
+__global__ void __launch_bounds__(threads, resident_blocks)
+    resident_kernel(const __grid_constant__ row_geometry g, counter* counters) {
+  using rule = device_rule<Op>;
+  using sums = part_sums<rule, T>;
+  constexpr int held = held_of<rule>;
+  alignas(16) __shared__ std::byte scratch[warps * cluster::slot_bytes];
+  __shared__ cluster::memory exchanged;
+  const int rank = static_cast<int>(blockIdx.x) & (g.cluster - 1);
+  const int lane = (static_cast<int>(threadIdx.x) & (g.team - 1)) + rank * threads;
+  const int lanes = g.team * g.cluster;
+  const std::int64_t base =
+      static_cast<std::int64_t>(blockIdx.x / static_cast<unsigned>(g.cluster)) * (threads / g.team);
+  const bool active = base + static_cast<int>(threadIdx.x) / g.team < g.rows;
+  const std::int64_t row = active ? base + static_cast<int>(threadIdx.x) / g.team : base;
+  const int length = active ? static_cast<int>(g.length) : 0;
+  const num::row_call call = call_of(g);
+  const row_site<Op, T> at(g, row);
+  const float top = least_top(g, at);
+  const num::row_operands operands = operands_of(g, at);
+  const int head = head_of<true>(at.template begin<0>());
+  const walk_of_fours first_walk(g, lane * 4, lanes * 4);
+  four_of<T>* const own = &memory_of_block<four_of<T>>() + threadIdx.x;
+  // f(place of the elements, walk of theirs, where they are in shared memory) for the thread's fours.
+  const auto for_own = [&](auto&& f) {
+    walk_of_fours walk = first_walk;
+    four_of<T>* at_own = own;
+#pragma unroll 1
+    for (int j = lane * 4 - head; j < length; j += lanes * 4, walk.advance(), at_own += held * threads) {
+      f(place_of_four{j}, walk, at_own);
+    }
+  };
+  // An operand that has four elements side by side: where the row would begin, if it had all so.
+  const auto begin = [&]<int K>(const place_of_four& place, const walk_of_fours& walk) {
+    const bool is_flat = !has_more<rule> || g.access[K] == quad_access::flat;
+    return at.template begin<K>() + (is_flat ? 0 : walk.template offset<K>(g) - place(0));
+  };
+  for_own([&](const place_of_four& place, const walk_of_fours& walk, four_of<T>* to) {
+    for_each_of<held>([&]<int K>() {
+      fetch_four<false>(to + K * threads, begin.template operator()<K>(place, walk), place(0), length,
+                        outside_of<rule, K>(top));
+    });
+  });
+  // The first N operands of four elements.
+  const auto fetch = [&]<int N>(const place_of_four& place, const walk_of_fours& walk, const four_of<T>* from,
+                                float(&v)[4][N]) {
+    for_each_of<N>([&]<int K>() {
+      const auto set = [&](const float4& w) { v[0][K] = w.x, v[1][K] = w.y, v[2][K] = w.z, v[3][K] = w.w; };
+      if constexpr (K < held) {
+        set(widened(from[K * threads]));
+      } else {
+        for_more<Op, K, 4>(
+            g, at.template begin<K>(), place, [&] { return walk; }, length, [&](int, const float4& w) { set(w); });
+      }
+    });
+  };
+  cluster blocks(g.cluster, exchanged);
+  const row_state<Op> state = state_of<Op>(call, operands, top);
+  sums part;
+  wait_for_fours();
+  for_own([&](const place_of_four& place, const walk_of_fours& walk, const four_of<T>* from) {
+    float v[4][rule::summed];
+    fetch(place, walk, from, v);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) add_element<Op>(part, v[i], state.top);
+  });
+  __syncwarp();
+  const sums whole = over_team(part, g.team, blocks, scratch, [](sums a, const sums& b) {
+    a.merge(b);
+    return a;
+  });
+  const auto numbers = numbers_of<Op>(call, state, whole.of_row());
+  row_tally tally;
+  if (lane == 0 && active) {
+    if constexpr (rule::results != 0) finish_row(g, call, at, state, numbers, whole, tally);
+    tally.add(state.c.fills, length);
+  }
+  [[maybe_unused]] const auto line = [&] {
+    if constexpr (Lines) {
+      return line_of_four(g, at, numbers, first_walk, lane * 4 - head < length);
+    } else {
+      return 0;
+    }
+  }();
+  unsigned undecided = 0;  // a bit for each of 32 fours, and of later ones
+  int at_four = 0;
+  for_own([&](const place_of_four& place, const walk_of_fours& walk, const four_of<T>* from) {
+    row_outputs<T, 4, false> out;
+    float v[4][Lines ? held : num::elements_of<rule>];
+    fetch(place, walk, from, v);
+    if constexpr (Lines) {
+      set_on_line<false>(out, g, at, numbers, line, walk, place, length, [&](int i) { return v[i][0]; });
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) out.set(i, element_of<Op, T>(numbers, v[i], 0.0));
+    }
+    if (state.c.fills) out.fill(state.c.value);
+    store_four<false>(begin.template operator()<out_place>(place, walk), place(0), length, out.four(0));
+    undecided |= out.undecided != 0 ? 1u << (at_four & 31) : 0u;
+    ++at_four;
+  });
+  // Not where they are found: what a call may change would be in memory in between.
+  if (undecided != 0 && !state.c.fills) {
+    tally.decided -= fours_again<Op, T>(g, row, top, whole, undecided, lane * 4 - head, lanes * 4, length, counters);
+  }
+  __syncwarp();
+  const int proved = __reduce_add_sync(full_warp, static_cast<int>(tally.proved));
+  const int decided = __reduce_add_sync(full_warp, static_cast<int>(tally.decided));
+  if (lane_of_thread() != 0) return;
+  count_elements(counters, tier::proved, proved);
+  count_elements(counters, tier::binary64, decided);
+}
+
 // A thread per row. 0: the compiler's choice.
 template <class Rule, class T>
 inline constexpr int column_blocks = !num::has_line<Rule> ? 0
@@ -497,25 +632,28 @@ __global__ void __launch_bounds__(threads, column_blocks<device_rule<Op>, T>)
 
 // Launches Kernel as launch_kernel does, its blocks in clusters.
 template <auto Kernel>
-void launch_in_clusters(const job& j, unsigned grid, int cluster, const row_geometry& g) {
-  if (cluster == 1) return launch_kernel<Kernel>(j, grid, threads, 0, g, j.counters);
-  if (!before_launch(record_of<Kernel>, j)) return;
+void launch_in_clusters(const job& j, std::int64_t grid, int cluster, std::size_t shared_bytes, const row_geometry& g) {
+  if (cluster == 1) return launch_kernel<Kernel>(j, grid, threads, shared_bytes, g, j.counters);
+  if (!prepare_launch<Kernel>(j, shared_bytes)) return;
   if (cluster > 8) {  // what every device can do
-    check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), j.what.name(),
-          "cudaFuncSetAttribute");
+    check(
+        cudaFuncSetAttribute(reinterpret_cast<const void*>(Kernel), cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+        j.what.name(), "cudaFuncSetAttribute");
   }
   cudaLaunchAttribute shape{};
   shape.id = cudaLaunchAttributeClusterDimension;
   shape.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-  launch_with<Kernel>(shape, j, grid, threads, g, j.counters);
+  launch_with<Kernel>(shape, j, grid, threads, shared_bytes, g, j.counters);
 }
 
 template <op_id Op, class T, class F, int Per>
 void launch_registers(const row_geometry& g, bool packed, const job& j) {
   const unsigned grid = register_grid(g, j.device);
-  if (!packed) return launch_in_clusters<row_kernel<Op, T, F, Per, false, false>>(j, grid, g.cluster, g);
-  with_lines<Op, T>(
-      g, [&]<bool Lines>() { launch_in_clusters<row_kernel<Op, T, F, Per, true, Lines>>(j, grid, g.cluster, g); });
+  if (!packed) return launch_in_clusters<row_kernel<Op, T, F, Per, false, false>>(j, grid, g.cluster, 0, g);
+  if constexpr (!is_resident<device_rule<Op>, T>) {
+    with_lines<Op, T>(
+        g, [&]<bool Lines>() { launch_in_clusters<row_kernel<Op, T, F, Per, true, Lines>>(j, grid, g.cluster, 0, g); });
+  }
 }
 
 }  // namespace
@@ -532,6 +670,20 @@ void run_registers(const row_geometry& g, int per_thread, bool packed, const job
       if (per_thread == 16) return launch_registers<Op::id, T, T, 16>(g, packed, j);
     }
     if constexpr (most == 32) launch_registers<Op::id, T, T, 32>(g, packed, j);
+  });
+}
+
+template <class T>
+void run_resident(const row_geometry& g, const job& j) {
+  ops::for_row_operation(g.op, [&]<class Op>() {
+    using rule = device_rule<Op::id>;
+    if constexpr (is_resident<rule, T>) {
+      const std::int64_t grid = ceil_div(g.rows, threads / g.team) * g.cluster;
+      const std::size_t bytes = sizeof(four_of<T>) * threads * held_of<rule> * static_cast<std::size_t>(g.fours);
+      with_lines<Op::id, T>(g, [&]<bool Lines>() {
+        launch_in_clusters<resident_kernel<Op::id, T, Lines>>(j, grid, g.cluster, bytes, g);
+      });
+    }
   });
 }
 
