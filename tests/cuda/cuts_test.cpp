@@ -799,10 +799,11 @@ void check_cut(const cut_of_rows& r, const row_call& c, const properties& d) {
     case row_manner::resident: {
       own = 4 * std::int64_t{g.fours};
       CHECK(r.rule.is_resident);
-      CHECK((c.type == dtype::f32 && cut.packed && !g.tiled));
-      const std::int64_t room = c.length + (g.aligned ? 0 : 3);
+      CHECK((c.type == dtype::f32 && (cut.packed || g.tiled)));
+      const std::int64_t room = c.length + (g.aligned || g.tiled ? 0 : 3);
       CHECK(own * g.team * g.cluster >= room);
-      CHECK((g.cluster == 1 || g.team == row_threads));
+      CHECK((g.tiled ? g.team * most_side >= row_threads && g.team * 4 <= row_threads
+                     : g.cluster == 1 || g.team == row_threads));
       CHECK(own * 4 * r.rule.held * row_threads <= std::min(most_of_resident, shared_limit(d)));
       CHECK(g.cluster <= (d.capability == 90 || d.capability / 10 == 10 ? 16 : 8));
       CHECK((g.cluster == 1 || (d.capability >= 90 && !d.choice.wide)));

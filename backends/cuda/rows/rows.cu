@@ -1,12 +1,12 @@
 // Operations on rows (librepdl/ops/rows/rule.hpp).
 //
 // Rows are held in registers, by a team of threads: some lanes of a warp, some warps, or, of more than 8192 elements, a cluster of
-// blocks: one read, one write. Rows whose neighbours are nearer than their own elements (a class axis that is not the last) take a
-// thread each, which reads the row as often as it needs it. Rows that are too long for a cluster are cut into chunks (rows_long.cuh), and
-// so are long rows with near neighbours, but for those whose greatest element is looked for. Norms of binary32 have rows whose elements
-// lie side by side in shared memory: short loops, and as many threads as the device has at once. Where a multiprocessor has no more than
-// a row, and not a long one, a block goes on with it until it is done: the call is one launch, as calls of few numbers take as long as
-// they have launches.
+// blocks: one read, one write. Rows whose neighbours are nearer than their own elements (a class axis that is not the last) take a thread
+// each, which reads the row as often as it needs it. Rows that are too long for a cluster are cut into chunks (rows_long.cuh), and so are
+// long rows with near neighbours, but for those whose greatest element is looked for. Norms of binary32 have rows whose elements lie side
+// by side, or which do themselves, in shared memory: short loops, and as many threads as the device has at once. Where a multiprocessor
+// has no more than a row, and not a long one, a block goes on with it until it is done: the call is one launch, as calls of few numbers
+// take as long as they have launches.
 // Rows with elements that binary64 leaves undecided are listed for rows_late.cu. The launches do not depend on the data.
 #include <algorithm>
 #include <cstdint>

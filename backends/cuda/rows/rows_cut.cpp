@@ -100,8 +100,19 @@ bool make_resident(row_layout& g, const row_facts& rule, std::int64_t room, std:
   const auto may_double = [&] { return g.rows * lanes() * 2 <= wanted && lanes() * 2 * least_per_resident <= room; };
   const auto fours = [&] { return ceil_div(room, lanes() * 4); };
   const auto bytes = [&] { return fours() * 4 * static_cast<std::int64_t>(sizeof(float)) * rule.held * threads; };
-  while (g.team < threads && (lanes() * most < room || may_double())) g.team *= 2;
-  while (g.team == threads && g.cluster < most_blocks && (bytes() > best_of_resident || may_double())) g.cluster *= 2;
+  if (g.tiled) {
+    // As many rows as there is memory for, and threads; fewer than eight take twice as long to come as they are.
+    const auto blocks = [&] { return ceil_div(g.rows, threads / g.team) * most_blocks; };
+    g.team = threads / most_side;
+    g.cluster = static_cast<int>(most_blocks);
+    while (g.team < threads / 8 && (bytes() > best_of_resident || blocks() * threads < wanted)) g.team *= 2;
+    if (bytes() > best_of_resident) g.team *= 2;
+    g.cluster = 1;
+  } else {
+    while (g.team < threads && (lanes() * most < room || may_double())) g.team *= 2;
+  }
+  while ((g.tiled || g.team == threads) && g.cluster < most_blocks && (bytes() > best_of_resident || may_double()))
+    g.cluster *= 2;
   g.fours = static_cast<int>(fours());
   return bytes() <= std::min(most_of_resident, shared_limit(device));
 }
@@ -166,7 +177,7 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
   g.tiled = across < along && rule.is_tiled && p.length >= 256 && p.rows >= 4;
   const bool few = p.rows <= device.multiprocessors && p.length <= most_of_few && !g.tiled && !device.choice.wide &&
                    g.target == nullptr && !g.is_weighted && !g.is_total;
-  const std::int64_t room = p.length + (d.packed && !g.aligned ? 3 : 0);
+  const std::int64_t room = p.length + (d.packed && !g.aligned && !g.tiled ? 3 : 0);
 
   // Every device with clusters has those of 8 blocks; those that have been tried, and their kind, 16.
   const std::int64_t most_blocks = device.capability == 90 || device.capability / 10 == 10 ? 16 : 8;
@@ -201,17 +212,18 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
                        g.across[out_place] == row_access::four;
   g.team = g.cluster = 1;
   // Norms of binary32 are in shared memory, where they have room. Else their packed rows are cut.
-  if (rule.is_resident && g.type == dtype::f32 && d.packed && !g.tiled && !few && d.how != row_manner::columns) {
-    d.how =
-        make_resident(g, rule, room, clusters ? most_blocks : 1, device) ? row_manner::resident : row_manner::chunks;
-    if (d.how == row_manner::chunks) g.team = g.cluster = 1;
+  const bool may_be_resident = g.tiled ? g.reduced.rank <= 1 : d.packed && !few && d.how != row_manner::columns;
+  if (rule.is_resident && g.type == dtype::f32 && may_be_resident) {
+    const bool fits = make_resident(g, rule, room, clusters ? most_blocks : 1, device);
+    d.how = fits ? row_manner::resident : row_manner::chunks;
+    if (!fits) g.team = g.cluster = 1;
   }
   while (d.how != row_manner::resident && g.team < threads && std::int64_t{g.team} * d.per_thread < room) g.team *= 2;
   while (d.how == row_manner::registers && std::int64_t{g.cluster} * threads * d.per_thread < room) g.cluster *= 2;
 
   // Additions on a path: a thread's own (in registers those of a chain, and 2; in a chunk, of a chain; in a tile those of a warp; of few rows
-  // length / late_threads, rounded up; in shared memory all), the lanes' 5, and the warps', at most 8 one after the other in a chunk, if totals are not exact; in
-  // registers, by halves, 3, and the blocks' of a cluster 4; of few rows, by halves, 2.
+  // length / late_threads, rounded up; in shared memory all), the lanes' 5, and the warps', at most 8 one after the other in a chunk, if
+  // totals are not exact; in registers, by halves, 3, and the blocks' of a cluster 4; of few rows, by halves, 2.
   const std::int64_t in_registers = most / rule.chains + 2;
   // Of many rows a block has more elements, so that what it does once for each chunk takes less of the time.
   const bool many = g.in_fours && p.rows * (p.length / long_chunk) >= std::int64_t{device.multiprocessors} * 32;

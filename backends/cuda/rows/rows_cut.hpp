@@ -30,6 +30,7 @@ inline constexpr int late_threads = 128;  // of a block, in the late tiers and o
 inline constexpr int resident_blocks = 4;
 inline constexpr std::int64_t best_of_resident = 52 << 10;
 inline constexpr std::int64_t most_of_resident = 104 << 10;
+inline constexpr int most_side = 16;  // rows of a block, where they lie side by side
 inline constexpr int most_per_resident = 32;
 inline constexpr int least_per_resident = 8;
 inline constexpr std::int64_t most_in_fours = INT32_MAX - 4 * long_chunk;  // places, and some beyond, are of 32 bits
