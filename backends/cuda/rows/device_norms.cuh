@@ -109,9 +109,7 @@ __device__ inline dd precise_difference(double x, double top) {
   const double below = __dadd_rd(x, -top);
   const bool exact =
       static_cast<std::uint32_t>(bits_of(below)) == static_cast<std::uint32_t>(bits_of(__dadd_ru(x, -top)));
-  if (exact) return {below, 0};
-  asm volatile("");  // not computed where it is not asked for
-  return two_sum(x, -top);
+  return exact ? dd{below, 0} : two_sum(x, -top);
 }
 
 template <bool Centred>

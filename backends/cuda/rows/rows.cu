@@ -39,6 +39,12 @@ __global__ void __launch_bounds__(threads) count_targets(const __grid_constant__
   if (lane_of_thread() == 0 && n != 0) atomicAdd(&g.status->counted, static_cast<unsigned long long>(n));
 }
 
+// For a kernel that begins meanwhile.
+__global__ void __launch_bounds__(threads) clear_kernel(const __grid_constant__ row_geometry g) {
+  let_next_begin();
+  clear_lists(g);
+}
+
 class row_work final : public planned {
  public:
   row_work(const plan::row_plan& p, std::unique_ptr<widened_x> x, const job& given) : planned(given), x_(std::move(x)) {
@@ -67,7 +73,8 @@ class row_work final : public planned {
       space.take(g.chunks_done, g.rows);
     }
     zeroed_ = space.used().value() - before;
-    if (cut_.how == row_manner::chunks && g.target == nullptr) {  // their first kernel sums up, and lists nothing
+    // By kernels: the first one of chunks sums up, and lists nothing.
+    if ((cut_.how == row_manner::chunks && g.target == nullptr) || cut_.how == row_manner::resident) {
       g.cleared_words = static_cast<std::int64_t>(std::exchange(zeroed_, 0) / sizeof(std::uint32_t));
     }
     space.take(g.list_rows, lists, g.rows);
@@ -90,7 +97,10 @@ class row_work final : public planned {
     if (g.rows == 0) return;
     if (cut_.how == row_manner::chunks) return run_long_rows<T>(g, long_, j);
     if (cut_.how == row_manner::columns) return run_columns<T>(g, j);
-    if (cut_.how == row_manner::resident) return run_resident<T>(g, j);
+    if (cut_.how == row_manner::resident) {
+      launch_kernel<clear_kernel>(j, grid_for(j.device, ceil_div(g.cleared_words, threads), 1), threads, 0, g);
+      return run_resident<T>(g, j);
+    }
     run_registers<T>(g, cut_.per_thread, cut_.packed, j);
   }
 

@@ -529,10 +529,14 @@ __device__ num::certified result_of(const row_geometry& g, const num::row_call& 
                          rule::template result<double>(call, n, at, k));
 }
 
-// The results of a row, or its part of the total, by one thread.
-template <op_id Op, class T, class F, class Numbers, class Sums>
+struct all_results {
+  __device__ bool operator()(int) const { return true; }
+};
+// The results of a row that are the thread's, or the row's part of the total, by one thread.
+template <op_id Op, class T, class F, class Numbers, class Sums, class Own = all_results>
 __device__ void finish_row(const row_geometry& g, const num::row_call& call, const row_site<Op, T, F>& at,
-                           const row_state<Op>& s, const Numbers& n, const Sums& sums, row_tally& tally) {
+                           const row_state<Op>& s, const Numbers& n, const Sums& sums, row_tally& tally,
+                           const Own& own = {}) {
   using rule = device_rule<Op>;
   if (s.c.fills && g.is_total) {
     g.losses[at.row()] = {s.o.ignored ? 0.0 : static_cast<double>(s.c.value), 0, 0, 0};
@@ -548,7 +552,7 @@ __device__ void finish_row(const row_geometry& g, const num::row_call& call, con
   bool undecided = false;
   const std::int64_t elements = rule::per_element ? g.length : 0;
   for_each_of<rule::results>([&]<int K>() {
-    if (!at.template wants<K>(g)) return;
+    if (!own(K) || !at.template wants<K>(g)) return;
     num::certified v = {s.c.value, true};
     if (!s.c.fills) v = result_of<Op>(g, call, s, n, K);
     if (v.decided) at.template set_result<K>(g, v.value);

@@ -614,10 +614,16 @@ __global__ void __launch_bounds__(threads, resident_blocks)
     }
   }();
   const auto numbers = numbers_of<Op>(call, state, whole.of_row());
+  wait_for_former();  // it clears the lists
   row_tally tally;
-  if (lane == 0 && active) {
-    if constexpr (rule::results != 0) finish_row(g, call, at, state, numbers, whole, tally);
-    tally.add(state.c.fills, length);
+  if (lane == 0 && active) tally.add(state.c.fills, length);
+  if constexpr (rule::results != 0) {
+    // A warp each, where there are several: others' outputs wait for none.
+    const int apart = Packed ? 32 : 32 / side;
+    const auto is_own = [&](int k) { return lane == (k * apart < lanes ? k * apart : 0); };
+    if (active && lane % apart == 0 && lane < rule::results * apart) {
+      finish_row(g, call, at, state, numbers, whole, tally, is_own);
+    }
   }
   [[maybe_unused]] const auto line = [&] {
     if constexpr (!Lines) {
@@ -722,29 +728,33 @@ __global__ void __launch_bounds__(threads, column_blocks<device_rule<Op>, T>)
   count_rows_decided(counters, tally);
 }
 
-// Launches Kernel as launch_kernel does, its blocks in clusters.
+// Launches Kernel as launch_kernel does, its blocks in clusters; as launch_behind does, if it waits for the former kernel.
 template <auto Kernel>
-void launch_in_clusters(const job& j, std::int64_t grid, int cluster, std::size_t shared_bytes, const row_geometry& g) {
-  if (cluster == 1) return launch_kernel<Kernel>(j, grid, threads, shared_bytes, g, j.counters);
+void launch_in_clusters(const job& j, std::int64_t grid, int cluster, std::size_t shared_bytes, bool waits,
+                        const row_geometry& g) {
+  const bool is_early = waits && j.device.capability >= 90;
+  if (cluster == 1 && !is_early) return launch_kernel<Kernel>(j, grid, threads, shared_bytes, g, j.counters);
   if (!prepare_launch<Kernel>(j, shared_bytes)) return;
   if (cluster > 8) {  // what every device can do
     check(
         cudaFuncSetAttribute(reinterpret_cast<const void*>(Kernel), cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
         j.what.name(), "cudaFuncSetAttribute");
   }
-  cudaLaunchAttribute shape{};
-  shape.id = cudaLaunchAttributeClusterDimension;
-  shape.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-  launch_with<Kernel>(shape, j, grid, threads, shared_bytes, g, j.counters);
+  cudaLaunchAttribute attributes[2] = {};
+  attributes[0].id = cudaLaunchAttributeClusterDimension;
+  attributes[0].val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  if (is_early) attributes[1] = before_former_is_done();
+  launch_with<Kernel>({attributes, is_early ? 2u : 1u}, j, grid, threads, shared_bytes, g, j.counters);
 }
 
 template <op_id Op, class T, class F, int Per>
 void launch_registers(const row_geometry& g, bool packed, const job& j) {
   const unsigned grid = register_grid(g, j.device);
-  if (!packed) return launch_in_clusters<row_kernel<Op, T, F, Per, false, false>>(j, grid, g.cluster, 0, g);
+  if (!packed) return launch_in_clusters<row_kernel<Op, T, F, Per, false, false>>(j, grid, g.cluster, 0, false, g);
   if constexpr (!is_resident<device_rule<Op>, T>) {
-    with_lines<Op, T>(
-        g, [&]<bool Lines>() { launch_in_clusters<row_kernel<Op, T, F, Per, true, Lines>>(j, grid, g.cluster, 0, g); });
+    with_lines<Op, T>(g, [&]<bool Lines>() {
+      launch_in_clusters<row_kernel<Op, T, F, Per, true, Lines>>(j, grid, g.cluster, 0, false, g);
+    });
   }
 }
 
@@ -773,8 +783,9 @@ void run_resident(const row_geometry& g, const job& j) {
       const std::int64_t grid = ceil_div(g.rows, threads / g.team) * g.cluster;
       const std::size_t bytes = sizeof(four_of<T>) * threads * held_of<rule> * static_cast<std::size_t>(g.fours);
       with_lines<Op::id, T>(g, [&]<bool Lines>() {
-        if (g.tiled) return launch_in_clusters<resident_kernel<Op::id, T, false, Lines>>(j, grid, g.cluster, bytes, g);
-        launch_in_clusters<resident_kernel<Op::id, T, true, Lines>>(j, grid, g.cluster, bytes, g);
+        if (g.tiled)
+          return launch_in_clusters<resident_kernel<Op::id, T, false, Lines>>(j, grid, g.cluster, bytes, true, g);
+        launch_in_clusters<resident_kernel<Op::id, T, true, Lines>>(j, grid, g.cluster, bytes, true, g);
       });
     }
   });

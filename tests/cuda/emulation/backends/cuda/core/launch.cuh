@@ -1,6 +1,7 @@
 // Launches of emulated kernels (tests/cuda/emulation/emulation.hpp).
 #pragma once
 
+#include <span>
 #include <tuple>
 
 #include "backends/cuda/core/drivers.hpp"
@@ -48,14 +49,16 @@ template <auto Kernel, class... Args>
 void launch_behind(const job& j, std::int64_t blocks, int threads, const Args&... args) {
   launch_kernel<Kernel>(j, blocks, threads, 0, args...);
 }
+inline void let_next_begin() {}
 inline void wait_for_former() {}
+inline cudaLaunchAttribute before_former_is_done() { return {}; }
 // Blocks in clusters are not emulated.
 template <auto Kernel>
 bool prepare_launch(const job&, std::size_t) {
   std::abort();
 }
 template <auto Kernel, class... Args>
-void launch_with(cudaLaunchAttribute, const job&, std::int64_t, int, std::size_t, const Args&...) {
+void launch_with(std::span<cudaLaunchAttribute>, const job&, std::int64_t, int, std::size_t, const Args&...) {
   std::abort();
 }
 
