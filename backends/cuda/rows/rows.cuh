@@ -714,8 +714,10 @@ void run_weights(const row_geometry& g, std::byte* parts, const job& j);
 void take_total_workspace(std::byte*& parts, const row_geometry& g, carver& c);
 void run_total(const row_geometry& g, std::byte* parts, const job& j);
 
-// Whether packed rows are in shared memory (resident_kernel): nothing is looked for, and no terms are kept.
+// Whether rows are in shared memory, where they can be (resident_kernel).
 template <class Rule, class T>
-inline constexpr bool is_resident = is_precise<Rule, T>&& Rule::per_element;
+inline constexpr bool is_resident = sizeof(T) == 4 && requires {
+  Rule::resident;
+};
 
 }  // namespace repdl::cuda

@@ -616,7 +616,6 @@ __global__ void __launch_bounds__(threads, resident_blocks)
   const auto numbers = numbers_of<Op>(call, state, whole.of_row());
   wait_for_former();  // it clears the lists
   row_tally tally;
-  if (lane == 0 && active) tally.add(state.c.fills, length);
   if constexpr (rule::results != 0) {
     // A warp each, where there are several: others' outputs wait for none.
     const int apart = Packed ? 32 : 32 / side;
@@ -625,50 +624,53 @@ __global__ void __launch_bounds__(threads, resident_blocks)
       finish_row(g, call, at, state, numbers, whole, tally, is_own);
     }
   }
-  [[maybe_unused]] const auto line = [&] {
-    if constexpr (!Lines) {
-      return 0;
-    } else if constexpr (Packed) {
-      return line_of_four(g, at, numbers, first_walk, first.first < length);
-    } else {
-      return line_at(g, at, numbers, [&]<int K>() { return at.template number<K>(g, 0); });
-    }
-  }();
-  unsigned undecided = 0;  // a bit for each of 32 fours, and of later ones
-  int at_four = 0;
-  for_own([&](const fours& place, const walk_of_fours& walk, const four_of<T>* from) {
-    row_outputs<T, 4, false> out;
-    float v[4][Lines ? held : num::elements_of<rule>];
-    fetch(place, walk, from, v);
-    if constexpr (Lines && Packed) {
-      set_on_line<false>(out, g, at, numbers, line, walk, place, length, [&](int i) { return v[i][0]; });
-    } else {
+  if constexpr (rule::per_element) {
+    if (lane == 0 && active) tally.add(state.c.fills, length);
+    [[maybe_unused]] const auto line = [&] {
+      if constexpr (!Lines) {
+        return 0;
+      } else if constexpr (Packed) {
+        return line_of_four(g, at, numbers, first_walk, first.first < length);
+      } else {
+        return line_at(g, at, numbers, [&]<int K>() { return at.template number<K>(g, 0); });
+      }
+    }();
+    unsigned undecided = 0;  // a bit for each of 32 fours, and of later ones
+    int at_four = 0;
+    for_own([&](const fours& place, const walk_of_fours& walk, const four_of<T>* from) {
+      row_outputs<T, 4, false> out;
+      float v[4][Lines ? held : num::elements_of<rule>];
+      fetch(place, walk, from, v);
+      if constexpr (Lines && Packed) {
+        set_on_line<false>(out, g, at, numbers, line, walk, place, length, [&](int i) { return v[i][0]; });
+      } else {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if constexpr (Lines) {
-          out.set(i, line.at(v[i][0]));
-        } else {
-          out.set(i, element_of<Op, T>(numbers, v[i], 0.0));
+        for (int i = 0; i < 4; ++i) {
+          if constexpr (Lines) {
+            out.set(i, line.at(v[i][0]));
+          } else {
+            out.set(i, element_of<Op, T>(numbers, v[i], 0.0));
+          }
         }
       }
-    }
-    if (state.c.fills) out.fill(state.c.value);
-    if constexpr (Packed) {
-      store_four<false>(begin.template operator()<out_place>(place, walk), place(0), length, out.four(0));
-    } else {
+      if (state.c.fills) out.fill(state.c.value);
+      if constexpr (Packed) {
+        store_four<false>(begin.template operator()<out_place>(place, walk), place(0), length, out.four(0));
+      } else {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (place(i) < length) {
-          at.template begin<out_place>()[place(i) * g.reduced.stride[out_place][0]] = narrowed<T>(out.one(i));
+        for (int i = 0; i < 4; ++i) {
+          if (place(i) < length) {
+            at.template begin<out_place>()[place(i) * g.reduced.stride[out_place][0]] = narrowed<T>(out.one(i));
+          }
         }
       }
+      undecided |= out.undecided != 0 ? 1u << (at_four & 31) : 0u;
+      ++at_four;
+    });
+    // Not where they are found: what a call may change would be in memory in between.
+    if (undecided != 0 && !state.c.fills) {
+      tally.decided -= fours_again<Op, T>(g, row, top, whole, undecided, first, lanes * 4, length, counters);
     }
-    undecided |= out.undecided != 0 ? 1u << (at_four & 31) : 0u;
-    ++at_four;
-  });
-  // Not where they are found: what a call may change would be in memory in between.
-  if (undecided != 0 && !state.c.fills) {
-    tally.decided -= fours_again<Op, T>(g, row, top, whole, undecided, first, lanes * 4, length, counters);
   }
   __syncwarp();
   if (!Packed && g.cluster > 1) wait_for_cluster();

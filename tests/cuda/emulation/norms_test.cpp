@@ -196,6 +196,7 @@ TEST_CASE("norms on CUDA, emulated: packed, in shared memory") {
       check<ops::batch_norm>({5, 9, size}, {}, kind, all_f32, tier::binary64, ++seed);
       check<ops::batch_norm_running>({5, 9, size}, {}, kind, all_f32, tier::binary64, ++seed);
       check<ops::batch_norm_backward>({5, 9, size}, {}, kind, all_f32, tier::binary64, ++seed);
+      check<ops::batch_norm_weight_backward>({5, 9, size}, {}, kind, all_f32, tier::binary64, ++seed);
     }
     const attributes groups{{"groups", std::int64_t{3}}};
     check<ops::group_norm>({3, 12, size}, groups, sample_class::normal_range, all_f32, tier::binary64, ++seed);
