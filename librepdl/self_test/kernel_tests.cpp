@@ -600,7 +600,8 @@ std::vector<group> norm_calls(op_id op) {
   // Longer than what a block has in its memory, also side by side.
   all.push_back({wide(call(2, 28681, 1, layout::contiguous)), wide(call(2, 28680, 1, layout::contiguous))});
   for (const std::int64_t inner : {4, 5}) {
-    all.push_back({wide(call(1, 6700, inner, layout::contiguous)), wide(call(1, 6700, inner, layout::contiguous, 0))});
+    all.push_back(
+        {wide(call(1, 13100, inner, layout::contiguous)), wide(call(1, 13100, inner, layout::contiguous, 0))});
   }
   return all;
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <random>
@@ -804,7 +805,8 @@ void check_cut(const cut_of_rows& r, const row_call& c, const properties& d) {
       CHECK(own * g.team * g.cluster >= room);
       CHECK((g.tiled ? g.team * most_side >= row_threads && g.team * 4 <= row_threads
                      : g.cluster == 1 || g.team == row_threads));
-      CHECK(own * 4 * r.rule.held * row_threads <= std::min(most_of_resident, shared_limit(d)));
+      CHECK(own * 4 * r.rule.held * row_threads <=
+            std::min(g.tiled ? most_of_side : most_of_resident, shared_limit(d)));
       CHECK(g.cluster <= (d.capability == 90 || d.capability / 10 == 10 ? 16 : 8));
       CHECK((g.cluster == 1 || (d.capability >= 90 && !d.choice.wide)));
       break;
@@ -1002,6 +1004,22 @@ TEST_CASE(
   CHECK(norm(256, 26624, 80).cut.how == row_manner::resident);
   CHECK(norm(256, 26625, 80).cut.how == row_manner::chunks);
   CHECK(norm(10, 1 << 20).g.chunk == long_chunk);
+  // Side by side: the rows of a block, and the blocks.
+  const auto beside = [](std::int64_t rows, std::int64_t length) {
+    row_call c{rows, length};
+    c.is_resident = c.columns = true;
+    const cut_of_rows r = cut_call<op_id::layer_norm>(c, device_of(132));
+    return std::array<int, 3>{r.cut.how == row_manner::resident ? 1 : 0, row_threads / r.g.team, r.g.cluster};
+  };
+  CHECK(beside(64, 65536) == std::array{1, 4, 16});
+  CHECK(beside(128, 16384) == std::array{1, 8, 16});
+  CHECK(beside(256, 4096) == std::array{1, 8, 16});
+  CHECK(beside(512, 1024) == std::array{1, 8, 4});
+  CHECK(beside(1024, 12544) == std::array{1, 16, 16});
+  CHECK(beside(256, 200704) == std::array{1, 4, 16});
+  CHECK(beside(256, 210000)[0] == 0);
+  CHECK(beside(4, 65536)[0] == 1);
+  CHECK(beside(4, 131072)[0] == 0);  // sixteen blocks
   CHECK(norm(100, 1 << 20).g.chunk == 2 * long_chunk);
   CHECK(norm(100, huge).g.chunk == long_chunk);  // not in fours
 }

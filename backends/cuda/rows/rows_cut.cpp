@@ -114,7 +114,10 @@ bool make_resident(row_layout& g, const row_facts& rule, std::int64_t room, std:
   while ((g.tiled || g.team == threads) && g.cluster < most_blocks && (bytes() > best_of_resident || may_double()))
     g.cluster *= 2;
   g.fours = static_cast<int>(fours());
-  return bytes() <= std::min(most_of_resident, shared_limit(device));
+  // Few blocks have much to do for each: more of them would read long rows together.
+  const std::int64_t all = ceil_div(g.rows, threads / g.team) * g.cluster;
+  if (g.tiled && g.fours > 16 && all * 4 < device.multiprocessors) return false;
+  return bytes() <= std::min(g.tiled ? most_of_side : most_of_resident, shared_limit(device));
 }
 
 }  // namespace

@@ -30,6 +30,8 @@ inline constexpr int late_threads = 128;  // of a block, in the late tiers and o
 inline constexpr int resident_blocks = 4;
 inline constexpr std::int64_t best_of_resident = 52 << 10;
 inline constexpr std::int64_t most_of_resident = 104 << 10;
+inline constexpr std::int64_t most_of_side =
+    204 << 10;                        // of rows side by side: a block alone is faster than to read them twice
 inline constexpr int most_side = 16;  // rows of a block, where they lie side by side
 inline constexpr int most_per_resident = 32;
 inline constexpr int least_per_resident = 8;
