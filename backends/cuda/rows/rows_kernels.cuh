@@ -458,12 +458,14 @@ struct place_of_four {
 template <op_id Op, class T, class Place, class Sums>
 __device__ __noinline__ int fours_again(const row_geometry& g, std::int64_t row, float top, Sums sums, unsigned fours,
                                         Place place, int step, int length, counter* counters) {
-  int left = 0;
+  const int left = each_again<Op, T>(g, row, top, sums, length, counters, [&](auto&& f) {
 #pragma unroll 1
-  for (unsigned i = 0; place.first < length; place.first += step, ++i) {
-    if ((fours >> (i & 31) & 1u) == 0) continue;
-    left += outputs_again<Op, T>(g, row, top, sums, 15u, place, length, counters);
-  }
+    for (unsigned i = 0; place.first < length; place.first += step, ++i) {
+      if ((fours >> (i & 31) & 1u) == 0) continue;
+#pragma unroll 1
+      for (int k = 0; k < 4; ++k) f(place(k));
+    }
+  });
   if (left != 0) leave_undecided<Op>(g, row, top, sums);
   return left;
 }
