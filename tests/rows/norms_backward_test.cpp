@@ -209,6 +209,29 @@ TEST_CASE("norm gradients: long rows, and many of them, on several threads" * do
   }
 }
 
+TEST_CASE("norm gradients: of rows that cancel no element is decided by itself" * doctest::test_suite("values")) {
+  for (const std::string& isa : available()) {
+    context ctx({.threads = 1, .isa = isa});
+    for (const std::size_t n : {5, 64, 1003}) {
+      std::vector<float> x(n);
+      double sum = 0;
+      for (std::size_t i = 0; i < n; ++i) sum += x[i] = static_cast<float>(static_cast<double>(i * i % 97) / 7 - 6);
+      // The mean, off by its rounding, and one that is off by nothing.
+      const auto mean = static_cast<float>(sum / static_cast<double>(n));
+      std::vector<float> around(n, mean);
+      for (std::size_t i = 0; i + 1 < n; i += 2) around[i] += 0.5f, around[i + 1] -= 0.5f;
+      for (const std::vector<float>& row_of : {x, around}) {
+        for (const float g : {1.0f, 0.3f}) {
+          const std::vector<array> in{row(std::vector<float>(n, g)), row(row_of), scalar(mean), scalar(1.7f)};
+          ctx.reset_statistics();
+          CHECK(gradient(ctx, {"layer_norm_backward", in, {}}) == reference::evaluate("layer_norm_backward", in));
+          CHECK(ctx.read_statistics().elements[3] == 0);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("norm gradients: special values by their bits") {
   context ctx;
   const auto of = [&](const char* op, const std::vector<array>& in, const attributes& attrs = {}) {

@@ -264,8 +264,8 @@ void dropout(const plan::random_plan& p, const dispatch::launch& l, const random
 // ---- permutation
 //
 // The keys are uniform 64-bit words, so their leading bits cut them into buckets of nearly equal size. Entries are
-// moved into their buckets, in an order that depends on the threads, and each bucket is sorted by (key, index): a total
-// order, so the result does not depend on it.
+// moved into their buckets, in an order that depends on the threads, and each bucket, of a few entries, is sorted by (key, index): a
+// total order, so the result does not depend on it.
 
 struct entry {
   std::uint64_t key;
@@ -280,11 +280,12 @@ struct sort_layout {
   std::size_t counters() const { return buckets() * static_cast<std::size_t>(parts); }
 
   sort_layout(std::int64_t n, int threads) : bucket_bits(0), parts(threads) {
-    while (bucket_bits < 14 && (n >> bucket_bits) > 512) ++bucket_bits;
+    while (bucket_bits < 14 && (n >> bucket_bits) > 12) ++bucket_bits;
   }
 };
 
-void permutation(const plan::random_plan& p, const sort_layout& layout, void* workspace) {
+void permutation(const plan::random_plan& p, const random_kernels& kernels, const sort_layout& layout,
+                 void* workspace) {
   const std::size_t buckets = layout.buckets();
   auto* entries = static_cast<entry*>(workspace);
   auto* position = reinterpret_cast<std::int64_t*>(entries + p.count);  // [part][bucket]
@@ -296,10 +297,11 @@ void permutation(const plan::random_plan& p, const sort_layout& layout, void* wo
   // Calls use(key, index) for the indices of one part.
   const auto for_part = [&](int part, auto&& use) {
     const range mine = share(p.count, part, layout.parts, 2);
-    for (std::int64_t i = mine.begin; i < mine.end; i += 2) {
-      const num::philox_block words = num::philox(p.seed, p.stream, static_cast<std::uint64_t>(i / 2));
-      use(num::wide_word(words, 0), i);
-      if (i + 1 < mine.end) use(num::wide_word(words, 1), i + 1);
+    step_words words;
+    for (std::int64_t first = mine.begin; first < mine.end; first += block) {
+      const std::int64_t n = std::min(block, mine.end - first);
+      words.make<double>(p, kernels, first, n);
+      for (std::int64_t i = 0; i < n; ++i) use(words.w[i], first + i);
     }
   };
 
@@ -369,7 +371,7 @@ class random_work final : public planned<plan::random_plan> {
           }
         });
       } else if constexpr (Op::id == ops::op_id::permutation) {
-        permutation(p, sort_, workspace);
+        permutation(p, kernels, sort_, workspace);
         s.count.add(tier::proved, p.count);
       } else if constexpr (Op::id == ops::op_id::bernoulli) {
         bernoulli(p, l, kernels, s.count);

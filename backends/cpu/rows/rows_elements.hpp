@@ -226,6 +226,11 @@ constexpr bool has_careful = requires(typename Rule::template numbers<f64v> n, c
 // Whether elements that a loop leaves undecided may be decided by another one.
 template <class Rule>
 constexpr bool has_second = has_careful<Rule> || has_limits<Rule>;
+// Whether many undecided elements of a row may be decided from its wide sums at once.
+template <class Rule>
+constexpr bool has_precise = requires {
+  typename Rule::precise;
+};
 template <class Rule, class T>
 struct element_of {
   typename Rule::template numbers<f64v> numbers;

@@ -293,10 +293,23 @@ class row_walker {
   void settle_outputs(const row& r, const element_of<rule, T>& e, std::int64_t begin, std::int64_t end) noexcept {
     chunks<elements>(r.at, begin, end, true, [&](const slice& s, std::int64_t first, float* out) {
       if (!write_elements<rule, to::memory_and_marks, has_second<rule>>(e, s, out, w_.undecided)) return;
+      int decided_by = 1;
+      if constexpr (has_precise<rule>) {
+        if (!job_.skips_wide) {
+          std::int64_t marks = 0;
+          for (std::int64_t i = 0; i < s.n; ++i) marks += w_.undecided[i] == 0 ? 0 : 1;
+          w_.count.elements[1] -= marks;
+          w_.count.elements[2] += marks;
+          decided_by = 2;
+          using precise = typename rule::precise;
+          const element_of<precise, T> wide{precise::template prepare<f64v>(call_, r.own, r.late), e.top};
+          if (!write_elements<precise, to::memory_and_marks, false>(wide, s, out, w_.undecided)) return;
+        }
+      }
       std::int64_t left = 0;
       for (std::int64_t i = 0; i < s.n; ++i) {
         if (w_.undecided[i] == 0 || (rule::has_exception && first + i == r.own.target)) continue;
-        --w_.count.elements[1];
+        --w_.count.elements[decided_by];
         float* const x = w_.left[left];
         for (int k = 0; k < elements; ++k) x[k] = s.x[k][i];
         const num::certified c = settle_wide(r, x, 0);

@@ -1,5 +1,6 @@
 // The driver of sums to places: reads the indices, sorts their positions by target, and shares the targets out. Of a target with
-// many positions all workers add up parts, which are then joined.
+// many positions all workers add up parts, which are then joined. Where targets are single elements each has a sum of its own, to which
+// terms are added as they come; positions are then sorted only for what these sums leave undecided.
 #include "backends/cpu/scatter/scatter.hpp"
 
 #include <algorithm>
@@ -16,29 +17,40 @@ using std::int64_t;
 
 constexpr int64_t longest_list = 16384;
 
-// Calls use(position, index's offset, source's offset, offset of the target's number) for positions in [first, last).
+// Calls use(line, its first position) for lines of positions in [first, last).
 template <class Use>
-void for_positions(const plan::scatter_plan& p, int64_t first, int64_t last, const Use& use) {
+void for_lines(const plan::scatter_plan& p, int64_t first, int64_t last, const Use& use) {
   const auto rank = static_cast<std::size_t>(p.positions.rank);
   const int64_t length = rank == 0 ? 1 : p.positions.shape[rank - 1];
-  const int64_t steps[] = {rank == 0 ? 0 : p.index_stride[rank - 1], rank == 0 ? 0 : p.source.outer_stride[rank - 1],
-                           rank == 0 ? 0 : p.target_stride[rank - 1]};
+  scatter_line line{};
+  if (rank != 0) {
+    line.source_step = p.source.outer_stride[rank - 1];
+    line.index_step = p.index_stride[rank - 1];
+    line.target_step = p.target_stride[rank - 1];
+  }
   while (first < last) {
-    int64_t index = 0, source = 0, target = 0;
+    line.source = line.index = line.target = 0;
     int64_t rest = first;
     for (std::size_t a = rank; a-- > 0;) {
       const int64_t at = rest % p.positions.shape[a];
       rest /= p.positions.shape[a];
-      index += at * p.index_stride[a];
-      source += at * p.source.outer_stride[a];
-      target += at * p.target_stride[a];
+      line.index += at * p.index_stride[a];
+      line.source += at * p.source.outer_stride[a];
+      line.target += at * p.target_stride[a];
     }
-    const int64_t end = std::min(last, first + length - first % length);
-    for (int64_t i = 0; i < end - first; ++i) {
-      use(first + i, index + i * steps[0], source + i * steps[1], target + i * steps[2]);
-    }
-    first = end;
+    line.length = std::min(last - first, length - first % length);
+    use(line, first);
+    first += line.length;
   }
+}
+// Calls use(position, index's offset, source's offset, offset of the target's number) for positions in [first, last).
+template <class Use>
+void for_positions(const plan::scatter_plan& p, int64_t first, int64_t last, const Use& use) {
+  for_lines(p, first, last, [&](const scatter_line& l, int64_t at) {
+    for (int64_t i = 0; i < l.length; ++i) {
+      use(at + i, l.index + i * l.index_step, l.source + i * l.source_step, l.target + i * l.target_step);
+    }
+  });
 }
 
 class scatter_work final : public planned<plan::scatter_plan> {
@@ -63,8 +75,13 @@ class scatter_work final : public planned<plan::scatter_plan> {
     memory m{};
     lay_out(static_cast<std::byte*>(workspace), m);
     *m.ends++ = 0;
-    sort(m);
-    add_up(m);
+    if (p.inner.count != 1) {
+      sort(m);
+      add_up(m);
+    } else if (!add_directly(m)) {
+      sort(m);
+      settle(m);
+    }
   }
 
  private:
@@ -74,6 +91,7 @@ class scatter_work final : public planned<plan::scatter_plan> {
     int64_t* totals;  // positions of each part of the targets
     int64_t* long_targets;
     scatter_sums* parts;
+    scatter_sum* sums;  // of each target, where it is one element
   };
   int64_t longest() const { return threads_ > 1 ? longest_list : INT64_MAX; }
 
@@ -89,6 +107,7 @@ class scatter_work final : public planned<plan::scatter_plan> {
     take(m.totals, threads_);
     take(m.long_targets, p.positions.count / longest_list + 1);
     take(m.parts, threads_);
+    take(m.sums, p.inner.count == 1 ? p.targets.count : 0);
     return used;
   }
 
@@ -179,10 +198,47 @@ class scatter_work final : public planned<plan::scatter_plan> {
     return c;
   }
 
+  scatter_call call_of(const memory& m, int64_t* long_count) const {
+    const tier first = p.type == dtype::f64 ? tier::double_double : tier::binary64;
+    return {p, m.ends, m.offsets, s.launch.first_tier > first, longest(), m.long_targets, long_count};
+  }
+
+  // Each part has some of the targets and looks at all positions. Whether all are decided, and no index is out of range.
+  bool add_directly(const memory& m) const {
+    const scatter_call c = call_of(m, nullptr);
+    std::atomic<bool> all{true};
+    for_parts([&](int part) {
+      const range mine = share(p.targets.count, part, threads_);
+      std::fill(m.sums + mine.begin, m.sums + mine.end, scatter_sum{});
+      bool in_range = true;
+      for_lines(p, 0, p.positions.count, [&](const scatter_line& line, int64_t) {
+        in_range &= loops_.add_line(p, line, mine.begin, mine.end, m.sums);
+      });
+      if (!in_range) all = false;
+    });
+    if (!all) return false;
+    for_parts([&](int part) {
+      const range mine = share(p.targets.count, part, threads_);
+      tally counted;
+      if (loops_.decide(c, columns_of(0), mine.begin, mine.end, m.sums, counted) != 0) all = false;
+      s.count.add(counted);
+    });
+    return all;
+  }
+
+  void settle(const memory& m) const {
+    const scatter_call c = call_of(m, nullptr);
+    for_parts([&](int part) {
+      const range mine = share(p.targets.count, part, threads_);
+      tally counted;
+      loops_.decide_exactly(c, columns_of(0), mine.begin, mine.end, m.sums, counted);
+      s.count.add(counted);
+    });
+  }
+
   void add_up(const memory& m) const {
     int64_t long_count = 0;
-    const tier first = p.type == dtype::f64 ? tier::double_double : tier::binary64;
-    scatter_call c{p, m.ends, m.offsets, s.launch.first_tier > first, longest(), m.long_targets, &long_count};
+    const scatter_call c = call_of(m, &long_count);
     const int64_t blocks = p.inner.count / length_ * blocks_of_row_;
     // Of all targets, cut where the work is even: a target is as much as a term.
     const int64_t cuts = threads_ == 1 ? 1 : std::max<int64_t>(1, 8 * threads_ / blocks);

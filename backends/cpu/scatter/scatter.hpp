@@ -15,6 +15,19 @@ struct scatter_sums {
   alignas(64) double error[scatter_block];
 };
 
+// The terms of one target that is one element, so far.
+struct scatter_sum {
+  double hi, lo, error;  // num::scatter_terms
+  std::int64_t n;        // how many; -1: they are left undecided
+};
+
+// Positions whose terms, indices and targets lie in a row.
+struct scatter_line {
+  std::int64_t length;
+  std::int64_t source, index, target;  // of the first one: two offsets, and one of its target's number
+  std::int64_t source_step, index_step, target_step;
+};
+
 // Up to scatter_block inner elements that lie in a row.
 struct scatter_columns {
   std::int64_t width;
@@ -44,6 +57,16 @@ struct scatter_kernels {
     // A target of which `parts` sums are known.
     void (*finish)(const scatter_call&, const scatter_columns&, std::int64_t target, scatter_sums* sums, int parts,
                    tally&) noexcept;
+    // Where targets are single elements, without order. The terms of a line for targets [first, last) are added to the sums of all; false where
+    // an index is out of range.
+    bool (*add_line)(const plan::scatter_plan&, const scatter_line&, std::int64_t first, std::int64_t last,
+                     scatter_sum*) noexcept;
+    // Targets [first, last) of these sums; how many are left undecided.
+    std::int64_t (*decide)(const scatter_call&, const scatter_columns&, std::int64_t first, std::int64_t last,
+                           scatter_sum*, tally&) noexcept;
+    // Those, once the positions are sorted.
+    void (*decide_exactly)(const scatter_call&, const scatter_columns&, std::int64_t first, std::int64_t last,
+                           const scatter_sum*, tally&) noexcept;
   };
   loops (*of)(dtype) noexcept;
 };

@@ -1,5 +1,6 @@
 // Sums to places: a list of slices of the source is added up side by side, a register of tracked sums for some columns. Compiled
 // once per instruction set.
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -117,14 +118,43 @@ int64_t offset_of(const plan::scatter_plan& p, const plan::axes& stride, int64_t
   return offset;
 }
 
+// Calls use(i, offset of target first + i) for n targets.
+template <class Use>
+[[gnu::always_inline]] inline void for_offsets(const plan::scatter_plan& p, const plan::axes& stride, int64_t first,
+                                               int64_t n, const Use& use) {
+  if (p.targets.rank == 1 && stride[0] == 1) {
+    for (int64_t i = 0; i < n; ++i) use(i, first + i);
+  } else {
+    for (int64_t i = 0; i < n; ++i) use(i, offset_of(p, stride, first + i));
+  }
+}
+
 template <class T>
-T decide_exactly(const scatter_call& c, const scatter_columns& columns, const num::scatter_formula& f, int64_t target,
-                 int64_t column, T x) {
+T exactly(const scatter_call& c, const scatter_columns& columns, const num::scatter_formula& f, int64_t target,
+          int64_t column, T x) {
   const T* const source = static_cast<const T*>(c.p.source.data) + columns.source + column * columns.source_step;
   num::exact_sum<T, 1> s;
   const int64_t begin = c.ends[target - 1];
   for (int64_t k = begin; k < c.ends[target]; ++k) s.add(source[c.offsets[k]]);
   return num::scatter_exact(f, x, s, c.ends[target] - begin);
+}
+
+// num::scatter_quick of `width` elements, whose sums have terms[i] + merges terms; undecided[i] != 0 where one is undecided. By itself
+// the loop is vectorised.
+template <class T>
+[[gnu::noinline]] void quick_results(const double* __restrict before, const scatter_sums& s,
+                                     const int64_t* __restrict terms, int64_t merges, int64_t width,
+                                     T* __restrict results, std::uint32_t* __restrict undecided) noexcept {
+  for (int64_t i = 0; i < width; ++i) {
+    const num::scatter_interval of = num::quick_interval(before[i], {s.hi[i], s.lo[i], s.error[i]}, terms[i] + merges);
+    const T low = num::rounded<T>(of.value - of.error), high = num::rounded<T>(of.value + of.error);
+    if constexpr (num::is_small_float<T>) {
+      results[i].bits = low.bits;
+    } else {
+      results[i] = low;
+    }
+    undecided[i] = (num::to_bits(low) ^ num::to_bits(high)) | (of.error == of.error ? 0 : 1);
+  }
 }
 
 template <class T>
@@ -150,47 +180,138 @@ struct pass {
     const T* const from = x == nullptr ? nullptr : x + offset_of(c.p, c.p.x.outer_stride, target);
     count(counted, tier::proved, columns.width);
     if (from == to) return;
+    if (from != nullptr && columns.out_step == 1 && columns.x_step == 1) {
+      std::memcpy(to, from, static_cast<std::size_t>(columns.width) * sizeof(T));
+      return;
+    }
     for (int64_t i = 0; i < columns.width; ++i) {
       to[i * columns.out_step] = from == nullptr ? T{} : from[i * columns.x_step];
     }
   }
 
-  [[gnu::flatten]] void decide(int64_t target, int64_t height, const scatter_sums& s) const {
+  // Of `width` elements before[i] + the sum of terms[i] terms, of height terms[i] + merges: results, and which ones are undecided.
+  [[gnu::always_inline]] void first_tier(const double* before, const scatter_sums& s, int64_t width,
+                                         const int64_t* terms, int64_t merges, T* results,
+                                         std::uint32_t* undecided) const {
+    const bool quick = !std::is_same_v<T, double> && f.alpha == 1 && !f.mean && !f.force;
+    if constexpr (!std::is_same_v<T, double>) {
+      if (quick) quick_results(before, s, terms, merges, width, results, undecided);
+    }
+    for (int64_t i = 0; i < width; ++i) {
+      if (quick && undecided[i] == 0) continue;
+      const num::decided_value<T> r =
+          num::scatter_first<T>(f, before[i], sum_of<T>{s.hi[i], s.lo[i], s.error[i]}, terms[i] + merges, terms[i]);
+      results[i] = r.value;
+      undecided[i] = r.decided ? 0 : 1;
+    }
+  }
+
+  void counted_as(int64_t decided, int64_t exact) const {
+    count(counted, std::is_same_v<T, double> ? tier::double_double : tier::binary64, decided);
+    count(counted, tier::exact, exact);
+  }
+
+  [[gnu::flatten]] void decide(int64_t target, int64_t merges, const scatter_sums& s) const {
     T* const to = out + offset_of(c.p, c.p.out_stride, target);
     const T* const from = x == nullptr ? nullptr : x + offset_of(c.p, c.p.x.outer_stride, target);
-    const int64_t n = c.ends[target] - c.ends[target - 1];
     double before[scatter_block];
+    int64_t terms[scatter_block];
     for (int64_t i = 0; i < columns.width; ++i) {
+      terms[i] = c.ends[target] - c.ends[target - 1];
       before[i] = from == nullptr ? 0.0 : num::widen(from[i * columns.x_step]);
     }
     T results[scatter_block];
-    bool undecided[scatter_block];
-    const bool quick = !std::is_same_v<T, double> && f.alpha == 1 && !f.mean && !f.force;
-    if constexpr (!std::is_same_v<T, double>) {
-      if (quick) {
-#pragma omp simd
-        for (int64_t i = 0; i < columns.width; ++i) {
-          const num::decided_value<T> r = num::scatter_quick<T>(before[i], {s.hi[i], s.lo[i], s.error[i]}, height);
-          results[i] = r.value;
-          undecided[i] = !r.decided;
-        }
-      }
-    }
+    std::uint32_t undecided[scatter_block];
+    first_tier(before, s, columns.width, terms, merges, results, undecided);
     int64_t exact = 0;
     for (int64_t i = 0; i < columns.width; ++i) {
-      if (quick && !undecided[i]) continue;
-      const num::decided_value<T> r =
-          num::scatter_first<T>(f, before[i], sum_of<T>{s.hi[i], s.lo[i], s.error[i]}, height, n);
-      results[i] = r.value;
-      if (r.decided) continue;
-      results[i] = decide_exactly(c, columns, f, target, i, from == nullptr ? T{} : from[i * columns.x_step]);
+      if (undecided[i] == 0) continue;
+      results[i] = exactly<T>(c, columns, f, target, i, from == nullptr ? T{} : from[i * columns.x_step]);
       ++exact;
     }
     for (int64_t i = 0; i < columns.width; ++i) to[i * columns.out_step] = results[i];
-    count(counted, std::is_same_v<T, double> ? tier::double_double : tier::binary64, columns.width - exact);
-    count(counted, tier::exact, exact);
+    counted_as(columns.width - exact, exact);
+  }
+
+  // Up to scatter_block targets that are single elements. An undecided one is x for now: where out is x, it is read again.
+  [[gnu::flatten]] int64_t decide_block(int64_t first, int64_t n, scatter_sum* sums) const {
+    T kept[scatter_block];
+    double before[scatter_block];
+    int64_t terms[scatter_block];
+    scatter_sums s;
+    for (int64_t i = 0; i < n; ++i) {
+      s.hi[i] = sums[i].hi, s.lo[i] = sums[i].lo, s.error[i] = sums[i].error;
+      terms[i] = sums[i].n;
+    }
+    for_offsets(c.p, c.p.x.outer_stride, first, n,
+                [&](int64_t i, int64_t at) { kept[i] = x == nullptr ? T{} : x[at]; });
+    for (int64_t i = 0; i < n; ++i) before[i] = num::widen(kept[i]);
+    T results[scatter_block];
+    std::uint32_t undecided[scatter_block];
+    first_tier(before, s, n, terms, 0, results, undecided);
+    int64_t without = 0, left = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const bool none = terms[i] == 0;
+      const bool later = undecided[i] != 0 && !none;
+      results[i] = none || later ? kept[i] : results[i];
+      sums[i].n = later ? -1 : terms[i];
+      without += none;
+      left += later;
+    }
+    for_offsets(c.p, c.p.out_stride, first, n, [&](int64_t i, int64_t at) { out[at] = results[i]; });
+    count(counted, tier::proved, without);
+    counted_as(n - without - left, 0);
+    return left;
   }
 };
+
+template <class T>
+bool add_line(const plan::scatter_plan& p, const scatter_line& line, int64_t first, int64_t last,
+              scatter_sum* sums) noexcept {
+  const T* const source = static_cast<const T*>(p.source.data) + line.source;
+  const int64_t* const index = p.index + line.index;
+  bool in_range = true;
+  for (int64_t i = 0; i < line.length; ++i) {
+    const int64_t at = index[i * line.index_step];
+    if (at < 0 || at >= p.bound) {
+      in_range = false;
+      continue;
+    }
+    const int64_t target = at * p.target_step + line.target + i * line.target_step;
+    if (at == p.skipped || target < first || target >= last) continue;
+    scatter_sum& to = sums[target];
+    sum_of<T> s{to.hi, to.lo, to.error};
+    s.add(num::widen(source[i * line.source_step]));
+    to = {s.hi, s.lo, s.error, to.n + 1};
+  }
+  return in_range;
+}
+
+template <class T>
+int64_t decide(const scatter_call& c, const scatter_columns& columns, int64_t first, int64_t last, scatter_sum* sums,
+               tally& counted) noexcept {
+  const pass<T> of(c, columns, counted);
+  int64_t left = 0;
+  sums += first;
+  for (int64_t t = first; t < last; t += scatter_block, sums += scatter_block) {
+    left += of.decide_block(t, last - t < scatter_block ? last - t : scatter_block, sums);
+  }
+  return left;
+}
+
+template <class T>
+void decide_exactly(const scatter_call& c, const scatter_columns& columns, int64_t first, int64_t last,
+                    const scatter_sum* sums, tally& counted) noexcept {
+  const pass<T> of(c, columns, counted);
+  int64_t exact = 0;
+  for (int64_t t = first; t < last; ++t) {
+    if (sums[t].n >= 0) continue;
+    const T before = of.x == nullptr ? T{} : of.x[offset_of(c.p, c.p.x.outer_stride, t)];
+    of.out[offset_of(c.p, c.p.out_stride, t)] = exactly<T>(c, columns, of.f, t, 0, before);
+    ++exact;
+  }
+  of.counted_as(0, exact);
+}
 
 template <class T>
 void targets(const scatter_call& c, const scatter_columns& columns, int64_t first, int64_t last,
@@ -206,7 +327,7 @@ void targets(const scatter_call& c, const scatter_columns& columns, int64_t firs
       if (c.long_count != nullptr) c.long_targets[__atomic_fetch_add(c.long_count, 1, __ATOMIC_RELAXED)] = t;
     } else {
       add<T>(c, columns, begin, c.ends[t], sums);
-      of.decide(t, n, sums);
+      of.decide(t, 0, sums);
     }
   }
 }
@@ -223,14 +344,13 @@ void finish(const scatter_call& c, const scatter_columns& columns, int64_t targe
     }
     sums[0].hi[i] = s.hi, sums[0].lo[i] = s.lo, sums[0].error[i] = s.error;
   }
-  const int64_t n = c.ends[target] - c.ends[target - 1];
-  pass<T>(c, columns, counted).decide(target, n + 2 * parts, sums[0]);
+  pass<T>(c, columns, counted).decide(target, 2 * parts, sums[0]);
 }
 
 scatter_kernels::loops of(dtype type) noexcept {
   scatter_kernels::loops l{};
   ops::for_each_format<ops::FLOATS>([&]<class T>() {
-    if (dtype_of<T> == type) l = {targets<T>, add<T>, finish<T>};
+    if (dtype_of<T> == type) l = {targets<T>, add<T>, finish<T>, add_line<T>, decide<T>, decide_exactly<T>};
   });
   return l;
 }

@@ -17,6 +17,13 @@
 // weight: (h + 6) u sum of magnitudes, or what is known on a GPU. Nothing over- or underflows: t is in [2^-298, 2^256], d in [2^-149, 2^129], r^2 B d below 2^802
 // and above 2^-1050 or 0 (a subnormal number there is off by 2^-1075, where v, a multiple of 2^-1043 unless it is 0, is not near).
 //
+// Where terms cancel, B first of all, which is a mean's rounding error where g w is one number, the sums are known as wide numbers, and a, b with
+// them: a = a.hi + a.lo within e_a, b likewise. With t - a.hi = p + q, d = d.hi + d.lo, d.hi b.hi = P + Q, p - P = h + k, all exactly (Q errs
+// by 2^-1074 at most where it is subnormal; 2^-1060 in e_a makes up for it, if b is not 0),
+//     v = h + ((k + q - Q) - (a.lo + (d.hi b.lo + d.lo b.hi)))    e_a + |d| e_b + 2^-106 |P| for d.lo b.lo + 8 u (the magnitudes of what is added to h)
+// and u |v| for that addition, u for r v and u for each end: 4u |v|. Where B = 0, no sum erred, and A / n is a number all of this is 0 where v is:
+// zeros are decided.
+//
 // Late tiers: n grad_x = r (n t - A - d r^2 B), a rational number: multiples of 2^-1043 below 2^(929 + 62 + 2), of which 33 limbs, 2112
 // bits, hold every one; the quotient by n is a midpoint only where it is exact.
 #pragma once
@@ -179,7 +186,11 @@ struct norm_gradient_numbers {
 };
 
 template <bool Centred>
+struct precise_gradient_rule;
+
+template <bool Centred>
 struct norm_gradient_rule : plain_rule {
+  using precise = precise_gradient_rule<Centred>;
   static constexpr row_look look = Centred ? row_look::given : row_look::nothing;
   // g, x, weight; rstd; mean
   static constexpr row_inputs inputs = Centred ? row_inputs{{0, 1, 4}, 3, -1, 2} : row_inputs{{0, 1, 3}, 2};
@@ -264,6 +275,59 @@ struct norm_gradient_rule : plain_rule {
     multiply_by_count(count, n);
     divide_by(p, count);
     return round_to(to, p);
+  }
+};
+
+template <class R>
+struct precise_gradient_numbers {
+  R mean, rstd;
+  double_word<R> a, b;
+  R a_error, b_error;
+};
+// The same from wide sums, for many elements of a row.
+template <bool Centred>
+struct precise_gradient_rule : norm_gradient_rule<Centred> {
+  template <class R>
+  using numbers = precise_gradient_numbers<R>;
+  template <class R>
+  static numbers<R> prepare(const row_call& c, const row_operands& o, const late_moments<wide<double>, Centred>& s) {
+    using M = math<R>;
+    const auto rstd = static_cast<double>(o.g);
+    const auto n = arithmetic<wide<double>>::number(static_cast<double>(c.length));
+    wide<double> a = arithmetic<wide<double>>::number(0), b = s.products(c.length);
+    if constexpr (Centred) {
+      const wide<double> sum = s.sum(c.length);
+      a = sum;
+      divide_by(a, n);
+      const dd back = two_prod(a.value.hi, n.value.hi);
+      const bool exact = sum.error == 0 && sum.value.lo == 0 && a.value.lo == 0;
+      if (exact && back.hi == sum.value.hi && back.lo == 0) a.error = 0;
+    }
+    multiply_by_value(b, rstd);
+    multiply_by_value(b, rstd);
+    divide_by(b, n);
+    const double lost = b.value.hi == 0 ? 0.0 : 0x1p-1060;
+    return {M::all(s.mean),
+            M::all(rstd),
+            {M::all(a.value.hi), M::all(a.value.lo)},
+            {M::all(b.value.hi), M::all(b.value.lo)},
+            M::all(a.error + lost),
+            M::all(b.error)};
+  }
+  template <class T, class R>
+  REPDL_HD static verdict<R> element(const numbers<R>& r, const R* x, R) {
+    const double_word<R> t = two_sum(x[0] * x[2], -r.a.hi);
+    const double_word<R> d = two_sum(x[1], -r.mean);
+    const double_word<R> product = two_prod(d.hi, r.b.hi);
+    const double_word<R> s = two_sum(t.hi, -product.hi);
+    const R first = d.hi * r.b.lo, second = d.lo * r.b.hi;
+    const R rest = ((s.lo + t.lo) - product.lo) - (r.a.lo + (first + second));
+    const R v = (s.hi + rest) + 0.0;
+    const R size = ((magnitude_of(s.lo) + magnitude_of(t.lo)) + magnitude_of(product.lo)) +
+                   (magnitude_of(r.a.lo) + (magnitude_of(first) + magnitude_of(second)));
+    const R known = math<R>::muladd(magnitude_of(d.hi), (1 + 0x1p-40) * r.b_error, (1 + 0x1p-40) * r.a_error);
+    const R f = (0x1p-50 * size + 0x1p-105 * magnitude_of(product.hi)) + (known + 0x1p-51 * magnitude_of(v));
+    return verdict_of<T, R>({r.rstd * (v - f), r.rstd * (v + f)});
   }
 };
 template <>

@@ -32,19 +32,27 @@ struct scatter_formula {
   bool force;  // the first tier decides nothing
 };
 
-// x + S for alpha = 1 in binary64: with r = fl(t.lo + lo) and v = fl(t.hi + r) it is v within b + u |r| + u |v|, and certify's (C)
-// asks for e (1 - u) to be u |v| more. Infinities and NaN are left undecided.
 // What adds up the terms, R as in sums.hpp.
 template <class T, class R = double>
 using scatter_terms = std::conditional_t<std::is_same_v<T, double>, twice_tracked_sum<R>, tracked_sum<R>>;
 
-template <class T>
-REPDL_HD decided_value<T> scatter_quick(double x, const tracked_sum<double>& s, std::int64_t height) {
+// x + S for alpha = 1 in binary64: with r = fl(t.lo + lo) and v = fl(t.hi + r) it is v within b + u |r| + u |v|, and certify's (C)
+// asks for e (1 - u) to be u |v| more. Where no addition of terms erred and r = 0 it is v = t.hi exactly: ties are decided, too.
+// Infinities and NaN are left undecided: there t.lo is NaN.
+struct scatter_interval {
+  double value, error;
+};
+REPDL_HD scatter_interval quick_interval(double x, const tracked_sum<double>& s, std::int64_t height) {
   const dd t = two_sum(x, s.hi);
   const double r = t.lo + s.lo;
   const double v = t.hi + r + 0.0;  // an exact zero is +0
-  const double e = 2 * s.bound(height) + (0x1p-52 * magnitude_of(r) + 0x1p-51 * magnitude_of(v));
-  return same_bits(rounded<T>(v - e), rounded<T>(v + e));
+  const bool exact = s.error + magnitude_of(r) == 0;
+  return {v, exact ? 0.0 : 2 * s.bound(height) + (0x1p-52 * magnitude_of(r) + 0x1p-51 * magnitude_of(v))};
+}
+template <class T>
+REPDL_HD decided_value<T> scatter_quick(double x, const tracked_sum<double>& s, std::int64_t height) {
+  const scatter_interval of = quick_interval(x, s, height);
+  return same_bits(rounded<T>(of.value - of.error), rounded<T>(of.value + of.error));
 }
 
 // Of n terms whose sum is s, of a height.

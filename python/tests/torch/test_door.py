@@ -403,6 +403,56 @@ def test_order_is_stable():
     assert x.max(0).indices == 2 and torch.argmin(x[:2]) == 0
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64, torch.int16, torch.uint8, torch.bool])
+@pytest.mark.parametrize("shape, dim", [((700,), 0), ((3, 700), 1), ((70, 2, 3), 0), ((4, 1), 1), ((0, 3), 1)])
+def test_selections_are_those_of_a_stable_sort(dtype, shape, dim):
+    librepdl.torch.enable()
+    x = torch.randint(-9, 9, shape)
+    if dtype.is_floating_point:
+        special = torch.tensor([0.0, -0.0, math.inf, -math.inf, math.nan, -math.nan])[torch.randint(6, shape)]
+        x = torch.where(torch.rand(shape) < 0.3, special, x / 4)
+    x = x.to(dtype)
+
+    def bytes_of(t):
+        return t.clone(memory_format=torch.contiguous_format).reshape(-1, 1).view(torch.uint8)
+
+    def same(found, *expected):
+        for a, b in zip(found, expected):
+            assert a.shape == b.shape and torch.equal(bytes_of(a), bytes_of(b)), (a, b)
+
+    n = shape[dim]
+    for descending in (False, True):
+        values, places = torch.sort(x, stable=True, dim=dim, descending=descending)
+        for k in {0, 1, min(3, n), n // 2, n}:
+            same(x.topk(k, dim, largest=descending), values.narrow(dim, 0, k), places.narrow(dim, 0, k))
+    values, places = torch.sort(x, stable=True, dim=dim)
+    for k in {1, n // 2 + 1, n}:
+        same(x.kthvalue(k, dim), values.select(dim, k - 1), places.select(dim, k - 1))
+    if x.numel() == 0 or dtype is torch.bool:
+        return
+    nans = x.isnan().sum(dim, keepdim=True)
+    for median, place in ((torch.median, torch.where(nans > 0, n - nans, (n - 1) // 2)), (torch.nanmedian, ((n - nans - 1) // 2).clamp(min=0))):
+        same(median(x, dim, keepdim=True), values.gather(dim, place), places.gather(dim, place))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_sums_at_indices_are_those_at_places(dtype):
+    librepdl.torch.enable()
+    shape = 4, 5, 6
+    i, j, pairs = torch.tensor([0, 3, -1, 3]), torch.tensor([4, 4, 0, 4]), torch.tensor([[1], [2]])
+    for indices in ([i], [None, j], [i, j], [i, None, j], [None, j, i], [pairs, i], [None, pairs, i], [torch.rand(4, 5) < 0.5], [None, torch.rand(5, 6) < 0.5],
+                    [torch.tensor([True, False, False, True]), None, j[:1]], [i[:0]], [torch.tensor(2)]):
+        x, places = torch.randn(shape, dtype=dtype), torch.arange(120).view(shape)
+        of = torch.ops.aten.index(places, indices)
+        for values in torch.randn(of.shape, dtype=dtype), torch.randn(of.shape[-1:], dtype=dtype), torch.tensor(0.1, dtype=dtype):
+            expected = x.flatten().scatter_add(0, of.flatten(), values.expand(of.shape).flatten()).view(shape)
+            assert torch.equal(torch.ops.aten.index_put(x, indices, values, True), expected)
+    index, source = torch.randint(5, (30,)), torch.randn(4, 30, 6, dtype=dtype)
+    x = torch.randn(shape, dtype=dtype)
+    index = index[None, :, None].expand(source.shape)
+    assert torch.equal(x.scatter_add(1, index, source), x.scatter_add(1, index.contiguous(), source))
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_selections_in_every_type(dtype):
     librepdl.torch.enable()

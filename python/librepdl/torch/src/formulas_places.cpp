@@ -193,6 +193,20 @@ void index_add(call& c) {
   op({px, index, ps}, {&po}, {{"axis", axis}, {"alpha", c.number(4, x.scalar_type())}});
   c.give(out);
 }
+namespace {
+// The slices of x that an index names, where it is expanded along all other axes; else nothing.
+Tensor slices_of(Tensor index, const Tensor& x, int64_t axis) {
+  bool several = false;
+  for (int64_t i = index.dim(); i-- > 0;) {
+    if (i == axis) continue;
+    if (index.size(i) != x.size(i) || (index.stride(i) != 0 && index.size(i) != 1)) return {};
+    several |= index.size(i) != 1;
+    index = index.select(i, 0);
+    axis -= i < axis;
+  }
+  return several ? index : Tensor();
+}
+}  // namespace
 // self, dim, index, src
 void scatter_add(call& c) {
   static const operation op("scatter_add");
@@ -207,7 +221,12 @@ void scatter_add(call& c) {
     if (ps.size(i) > index.size(i)) ps = ps.narrow(i, 0, index.size(i));
   }
   if (index.numel() == 0) return c.give(x.clone(at::MemoryFormat::Contiguous));
-  op({px, index, ps}, {&po}, {{"axis", axis}});
+  if (const Tensor slices = slices_of(index, px, axis); slices.defined()) {
+    static const operation of_slices("index_add");
+    of_slices({px, slices, ps}, {&po}, {{"axis", axis}, {"alpha", 1.0}});
+  } else {
+    op({px, index, ps}, {&po}, {{"axis", axis}});
+  }
   c.give(out);
 }
 
@@ -216,6 +235,50 @@ namespace {
 Tensor last_ordinal(int64_t places, const Tensor& index) {
   const Tensor ordinals = at::arange(index.numel(), index.options());
   return at::full({places}, -1, index.options()).scatter_reduce(0, index, ordinals, "amax", /*include_self=*/true);
+}
+// self + the exact sums of values at indices: of slices, along the axes that have no index.
+Tensor sums_at(const Tensor& self, const c10::List<std::optional<Tensor>>& indices, const Tensor& values) {
+  std::vector<int64_t> indexed, others, shape(self.dim(), 1);
+  int64_t first = -1, last = -1;  // of the indices that are there, and
+  int64_t before = 0;             // axes before them
+  for (int64_t i = 0, axis = 0; axis < self.dim(); ++i) {
+    const std::optional<Tensor> index = i < static_cast<int64_t>(indices.size()) ? indices.get(i) : std::nullopt;
+    const bool mask = index && (index->scalar_type() == at::kBool || index->scalar_type() == at::kByte);
+    int64_t axes = mask ? index->dim() : 1;
+    if (index) {
+      if (first < 0) first = i, before = axis;
+      last = i;
+    }
+    for (; axes > 0 && axis < self.dim(); --axes, ++axis) {
+      (index ? indexed : others).push_back(axis);
+      if (index) shape[axis] = self.size(axis);
+    }
+  }
+  bool together = true;
+  for (int64_t i = first; i < last; ++i) together &= indices.get(i).has_value();
+  if (!together) before = 0;  // the axes of the indices' shape then come first
+  const Tensor numbers = at::arange(c10::multiply_integers(shape), self.options().dtype(at::kLong)).view(shape);
+  const Tensor index = at::index(numbers, indices);
+  // The axes of values: `before` others, those of the indices, the rest of the others.
+  auto sizes = index.sizes().vec();
+  const auto of_index = static_cast<int64_t>(sizes.size() - others.size());
+  std::vector<int64_t> order(sizes.size());
+  for (int64_t i = 0; i < of_index; ++i) order[i] = before + i;
+  for (int64_t i = 0; i < static_cast<int64_t>(others.size()); ++i) {
+    const int64_t at = i < before ? i : of_index + i;
+    order[of_index + i] = at;
+    sizes[at] = self.size(others[i]);
+  }
+  const int64_t rows = numbers.numel(), places = index.numel();
+  indexed.insert(indexed.end(), others.begin(), others.end());
+  const Tensor x = self.permute(indexed);
+  int64_t width = 1;
+  for (const int64_t axis : others) width *= self.size(axis);
+  const Tensor source = values.to(self.options()).expand(sizes).permute(order).reshape({places, width});
+  const Tensor sums = at::index_add(x.reshape({rows, width}), 0, index.reshape({-1}), source).view(x.sizes());
+  std::vector<int64_t> back(indexed.size());
+  for (size_t i = 0; i < indexed.size(); ++i) back[indexed[i]] = static_cast<int64_t>(i);
+  return sums.permute(back).contiguous();
 }
 }  // namespace
 
@@ -233,18 +296,13 @@ void index_put(call& c) {
   if (accumulate && !floats && !at::isComplexType(self.scalar_type())) return c.leave();
   if (accumulate && !(type_bit(self.scalar_type()) & FLOATS)) c.refuse("");
   if (!accumulate && (!several || values.numel() == 1)) return c.leave();
+  if (accumulate) return c.give(sums_at(self, indices, values));
   const Tensor places = at::arange(self.numel(), self.options().dtype(at::kLong)).view(self.sizes());
   const Tensor index = at::index(places, indices);
   const Tensor flat = index.reshape({-1}), source = values.to(self.options()).expand(index.sizes()).reshape({-1});
-  const Tensor before = self.reshape({-1});
-  Tensor after;
-  if (accumulate) {
-    after = at::index_add(before, 0, flat, source);
-  } else {
-    const Tensor last = last_ordinal(self.numel(), flat);
-    after = at::where(last.ge(0), source.numel() == 0 ? before : source.gather(0, last.clamp_min(0)), before);
-  }
-  c.give(after.view(self.sizes()));
+  const Tensor before = self.reshape({-1}), last = last_ordinal(self.numel(), flat);
+  c.give(at::where(last.ge(0), source.numel() == 0 ? before : source.gather(0, last.clamp_min(0)), before)
+             .view(self.sizes()));
 }
 // self, index, source, accumulate: places in row-major order
 void put(call& c) {
