@@ -158,6 +158,16 @@ def test_strict_false_never_raises_for_what_pytorch_can_do(op_db, every):
             assert [t.shape for t in found] == [t.shape for t in expected], (name, dtype)
 
 
+def test_strict_false_of_a_derivative_that_is_refused():
+    """renorm of float64 has neither librepdl's result nor its derivative."""
+    x = torch.rand(3, 4, dtype=torch.float64, requires_grad=True)
+    expected, = torch.autograd.grad(torch.renorm(x, 2, 0, 0.5).sum(), x)
+    with librepdl.torch.reproducible(strict=False):
+        assert torch.equal(torch.autograd.grad(torch.renorm(x, 2, 0, 0.5).sum(), x)[0], expected)
+    with librepdl.torch.reproducible(), pytest.raises(NotImplementedError, match=r"aten::renorm \(float64, cpu\): not reproducible yet$"):
+        torch.renorm(x, 2, 0, 0.5)
+
+
 def test_strict_false_leaves_errors_to_pytorch():
     x = torch.ones(3, 4)
     calls = [lambda: x @ x, lambda: torch.add(x, torch.ones(2)), lambda: nn.functional.conv2d(x, x), lambda: x.sum(7)]

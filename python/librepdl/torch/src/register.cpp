@@ -351,7 +351,11 @@ struct differentiated final : c10::OperatorKernel {
       torch::jit::peek(*stack, 0, count) = changed.clone();
     }
     call c(what, arguments.data());
-    what.what->function(c);
+    try {
+      what.what->function(c);
+    } catch (const not_strict&) {
+      c.leave();
+    }
     if (c.left) {
       if (changed.defined()) torch::jit::peek(*stack, 0, count) = changed;
       return aten(op, keys, stack);
