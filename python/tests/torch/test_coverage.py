@@ -163,7 +163,8 @@ def test_strict_false_of_a_derivative_that_is_refused():
     x = torch.rand(3, 4, dtype=torch.float64, requires_grad=True)
     expected, = torch.autograd.grad(torch.renorm(x, 2, 0, 0.5).sum(), x)
     with librepdl.torch.reproducible(strict=False):
-        assert torch.equal(torch.autograd.grad(torch.renorm(x, 2, 0, 0.5).sum(), x)[0], expected)
+        found, = torch.autograd.grad(torch.renorm(x, 2, 0, 0.5).sum(), x)  # by PyTorch's formula of operations that librepdl has
+    assert torch.allclose(found, expected, rtol=1e-13, atol=1e-13)
     with librepdl.torch.reproducible(), pytest.raises(NotImplementedError, match=r"aten::renorm \(float64, cpu\): not reproducible yet$"):
         torch.renorm(x, 2, 0, 0.5)
 
