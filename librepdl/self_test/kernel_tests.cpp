@@ -394,6 +394,11 @@ std::vector<group> conv2d_calls(dtype type) {
     all.back().front().first_tier = first;
   }
   if (type == dtype::f64) return all;  // without tiles
+  for (const std::int64_t rows : {1, 2, 3, 5, 7}) {  // directly
+    test_call c = call({2, 3, 9, 6}, {3, 1, rows, 2}, layout::contiguous);
+    c.attrs = {{"groups", "3"}};
+    all.push_back({c});
+  }
   for (int tile = 0; tile < 4; ++tile) {
     for (const std::string_view dilation : {"1,1", "1,2"}) {
       for (const layout how : {layout::contiguous, layout::spread}) {
