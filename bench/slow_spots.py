@@ -108,7 +108,7 @@ def gradient(f: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, g: torc
         of = tuple(t.detach().clone().requires_grad_() for t in (x, *others))
         return f(*of), of
 
-    (plain, of), memo = make(), {}
+    memo: dict[bool, tuple[torch.Tensor, tuple[torch.Tensor, ...]]] = {}
 
     def call() -> object:
         enabled = librepdl.torch.is_enabled()

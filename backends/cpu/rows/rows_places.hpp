@@ -225,8 +225,18 @@ template <class F>
 [[gnu::noinline]] inline void gather_tile(const plan::row_plan& p, const plan::axes& along, dtype type,
                                           const void* from, const std::int64_t* place, std::int64_t count,
                                           std::int64_t columns, float* to) noexcept {
+  bool one = true;  // row that all columns are
+  for (std::int64_t c = 1; c < count; ++c) one = one && place[c] == place[0];
   num::with_format(type, [&]<class T>() {
     const T* const x = static_cast<const T*>(from);
+    if (one) {
+      walk<1> w = along_row(p, along);
+      for (std::int64_t j = 0; j < p.length; ++j, w.advance(1)) {
+        const float value = num::widen_to_float(x[w.offset(0) + place[0]]);
+        for (std::int64_t c = 0; c < count; ++c) to[j * columns + c] = value;
+      }
+      return;
+    }
     over_tile(
         p, along, count, columns,
         place, [=](std::int64_t i, std::int64_t j, std::int64_t n) __attribute__((always_inline)) {

@@ -139,12 +139,13 @@ T exactly(const scatter_call& c, const scatter_columns& columns, const num::scat
   return num::scatter_exact(f, x, s, c.ends[target] - begin);
 }
 
-// num::scatter_quick of `width` elements, whose sums have terms[i] + merges terms; undecided[i] != 0 where one is undecided. By itself
-// the loop is vectorised.
+// num::scatter_quick of `width` elements, whose sums have terms[i] + merges terms; undecided[i] != 0 where one is undecided, whether one
+// is. By itself the loop is vectorised.
 template <class T>
-[[gnu::noinline]] void quick_results(const double* __restrict before, const scatter_sums& s,
+[[gnu::noinline]] bool quick_results(const double* __restrict before, const scatter_sums& s,
                                      const int64_t* __restrict terms, int64_t merges, int64_t width,
                                      T* __restrict results, std::uint32_t* __restrict undecided) noexcept {
+  std::uint32_t any = 0;
   for (int64_t i = 0; i < width; ++i) {
     const num::scatter_interval of = num::quick_interval(before[i], {s.hi[i], s.lo[i], s.error[i]}, terms[i] + merges);
     const T low = num::rounded<T>(of.value - of.error), high = num::rounded<T>(of.value + of.error);
@@ -153,8 +154,9 @@ template <class T>
     } else {
       results[i] = low;
     }
-    undecided[i] = (num::to_bits(low) ^ num::to_bits(high)) | (of.error == of.error ? 0 : 1);
+    any |= undecided[i] = (num::to_bits(low) ^ num::to_bits(high)) | (of.error == of.error ? 0 : 1);
   }
+  return any != 0;
 }
 
 template <class T>
@@ -189,21 +191,25 @@ struct pass {
     }
   }
 
-  // Of `width` elements before[i] + the sum of terms[i] terms, of height terms[i] + merges: results, and which ones are undecided.
-  [[gnu::always_inline]] void first_tier(const double* before, const scatter_sums& s, int64_t width,
+  // Of `width` elements before[i] + the sum of terms[i] terms, of height terms[i] + merges: results, which ones are undecided, and whether
+  // one is.
+  [[gnu::always_inline]] bool first_tier(const double* before, const scatter_sums& s, int64_t width,
                                          const int64_t* terms, int64_t merges, T* results,
                                          std::uint32_t* undecided) const {
     const bool quick = !std::is_same_v<T, double> && f.alpha == 1 && !f.mean && !f.force;
     if constexpr (!std::is_same_v<T, double>) {
-      if (quick) quick_results(before, s, terms, merges, width, results, undecided);
+      if (quick && !quick_results(before, s, terms, merges, width, results, undecided)) return false;
     }
+    bool any = false;
     for (int64_t i = 0; i < width; ++i) {
       if (quick && undecided[i] == 0) continue;
       const num::decided_value<T> r =
           num::scatter_first<T>(f, before[i], sum_of<T>{s.hi[i], s.lo[i], s.error[i]}, terms[i] + merges, terms[i]);
       results[i] = r.value;
       undecided[i] = r.decided ? 0 : 1;
+      any |= !r.decided;
     }
+    return any;
   }
 
   void counted_as(int64_t decided, int64_t exact) const {
@@ -222,9 +228,9 @@ struct pass {
     }
     T results[scatter_block];
     std::uint32_t undecided[scatter_block];
-    first_tier(before, s, columns.width, terms, merges, results, undecided);
+    const bool any = first_tier(before, s, columns.width, terms, merges, results, undecided);
     int64_t exact = 0;
-    for (int64_t i = 0; i < columns.width; ++i) {
+    for (int64_t i = 0; any && i < columns.width; ++i) {
       if (undecided[i] == 0) continue;
       results[i] = exactly<T>(c, columns, f, target, i, from == nullptr ? T{} : from[i * columns.x_step]);
       ++exact;
@@ -248,15 +254,17 @@ struct pass {
     for (int64_t i = 0; i < n; ++i) before[i] = num::widen(kept[i]);
     T results[scatter_block];
     std::uint32_t undecided[scatter_block];
-    first_tier(before, s, n, terms, 0, results, undecided);
+    const bool any = first_tier(before, s, n, terms, 0, results, undecided);
     int64_t without = 0, left = 0;
     for (int64_t i = 0; i < n; ++i) {
-      const bool none = terms[i] == 0;
-      const bool later = undecided[i] != 0 && !none;
-      results[i] = none || later ? kept[i] : results[i];
-      sums[i].n = later ? -1 : terms[i];
-      without += none;
-      left += later;
+      results[i] = terms[i] == 0 ? kept[i] : results[i];
+      without += terms[i] == 0 ? 1 : 0;
+    }
+    for (int64_t i = 0; any && i < n; ++i) {
+      if (undecided[i] == 0 || terms[i] == 0) continue;
+      results[i] = kept[i];
+      sums[i].n = -1;
+      ++left;
     }
     for_offsets(c.p, c.p.out_stride, first, n, [&](int64_t i, int64_t at) { out[at] = results[i]; });
     count(counted, tier::proved, without);
