@@ -3,12 +3,12 @@
 #include <ATen/ops/_ctc_loss.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gather.h>
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/scatter_add.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
@@ -22,12 +22,14 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 std::vector<int64_t> lengths_of(const IValue& v) {
   if (!v.isTensor()) return v.toIntVector();
   TORCH_CHECK(at::isIntegralType(v.toTensor().scalar_type(), /*includeBool=*/false), "input_lengths must be integral");
-  const Tensor on_cpu = v.toTensor().to(at::kCPU, at::kLong).contiguous();
-  return {on_cpu.const_data_ptr<int64_t>(), on_cpu.const_data_ptr<int64_t>() + on_cpu.numel()};
+  const Tensor t = v.toTensor().to(at::kCPU, at::kLong).contiguous();
+  return {t.const_data_ptr<int64_t>(), t.const_data_ptr<int64_t>() + t.numel()};
 }
-Tensor as_column(const std::vector<int64_t>& v, const Tensor& like) {
-  return at::tensor(v, at::kLong).to(like.device()).unsqueeze(1);
+// (at::tensor writes to memory that tensors within torch.func have not.)
+Tensor on_cpu(std::vector<int64_t> v) {
+  return at::from_blob(v.data(), {static_cast<int64_t>(v.size())}, at::kLong).clone();
 }
+Tensor as_column(const std::vector<int64_t>& v, const Tensor& like) { return on_cpu(v).to(like.device()).unsqueeze(1); }
 
 // The arguments log_probs, targets, input_lengths, target_lengths from `at` on, and what follows from them.
 struct alignment {
@@ -168,13 +170,13 @@ void ctc_loss(call& c) {
   const Tensor& given = c.tensor(0);
   const bool batched = given.dim() == 3, zero = c.boolean(6);
   const Tensor log_probs = batched ? given : given.unsqueeze(1);
-  const auto inputs = lengths_of(c.value(2)), targets = lengths_of(c.value(3));
-  Tensor loss = std::get<0>(at::_ctc_loss(log_probs, c.tensor(1), inputs, targets, c.integer(4), zero));
+  const auto of = [&](const auto& inputs, const auto& targets) {
+    return std::get<0>(at::_ctc_loss(log_probs, c.tensor(1), inputs, targets, c.integer(4), zero));
+  };
+  const Tensor lengths = c.value(3).isTensor() ? c.tensor(3) : on_cpu(c.integers(3));
+  Tensor loss = c.value(3).isTensor() ? of(c.tensor(2), c.tensor(3)) : of(c.integers(2), c.integers(3));
   if (zero) loss = at::where(loss.eq(infinity), at::zeros({}, loss.options()), loss);
-  if (c.integer(5) == 1) {
-    const Tensor lengths = as_column(targets, given).squeeze(1).clamp_min(1).to(loss.scalar_type());
-    return c.give(loss.div(lengths).mean());
-  }
+  if (c.integer(5) == 1) return c.give(loss.div(lengths.to(loss.device(), loss.scalar_type()).clamp_min(1)).mean());
   c.give(c.integer(5) == 2 ? loss.sum() : batched ? loss : loss.squeeze(0));
 }
 
