@@ -25,7 +25,7 @@ std::vector<int64_t> lengths_of(const IValue& v) {
   const Tensor t = v.toTensor().to(at::kCPU, at::kLong).contiguous();
   return {t.const_data_ptr<int64_t>(), t.const_data_ptr<int64_t>() + t.numel()};
 }
-// (at::tensor writes to memory that tensors within torch.func have not.)
+// (What aten makes of a list directly is written to memory, which tensors within torch.func have not.)
 Tensor on_cpu(std::vector<int64_t> v) {
   return at::from_blob(v.data(), {static_cast<int64_t>(v.size())}, at::kLong).clone();
 }

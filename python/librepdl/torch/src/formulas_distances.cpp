@@ -2,12 +2,10 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/_cdist_forward.h>
 #include <ATen/ops/bmm.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/triu_indices.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 
 #include "formulas.hpp"
 
