@@ -45,14 +45,8 @@ class Coverage:
 
 #: By the operation's name without overload, for those that have no row; or with the reason why it is refused. Remarks are behind a semicolon.
 WAYS = {
-    **dict.fromkeys(["aten::cdist", "aten::_cdist_forward"], "(x[:, None] - y[None]).square().sum(-1).sqrt()"),
-    **dict.fromkeys(["aten::pdist", "aten::_pdist_forward"], "(x[i] - x[j]).square().sum(-1).sqrt(); i, j = torch.triu_indices(len(x), len(x), 1)"),
-    "aten::deg2rad": "x * (math.pi / 180)",
-    "aten::rad2deg": "x * (180 / math.pi)",
-    "aten::special_ndtr": "torch.special.log_ndtr(x).exp()",
     **dict.fromkeys(["torch_nn::_linear_cross_entropy_batch_chunked", "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction"],
                     "F.cross_entropy(F.linear(x, weight, bias), target)"),
-    "aten::histogram": "torch.histc(x, bins, x.min(), x.max()); the counts",
 }
 _TYPES = {"float32": "F32", "float64": "F64", "float16": "F16", "bfloat16": "BF16"}
 

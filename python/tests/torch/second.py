@@ -38,7 +38,8 @@ NOT_REACHED = {
     **dict.fromkeys(["silu_backward", "mish_backward", "native_group_norm_backward", "_fused_rms_norm_backward"],
                     "autograd has another formula where gradients are differentiated again"),
     **dict.fromkeys(["hardsigmoid_backward", "_embedding_bag_dense_backward", "_embedding_bag_per_sample_weights_backward", "multi_margin_loss_backward",
-                     "multilabel_margin_loss_backward", "_segment_reduce_backward"], "PyTorch has no second derivative"),
+                     "multilabel_margin_loss_backward", "_segment_reduce_backward", "_cdist_backward", "_pdist_backward",
+                     "_ctc_loss_backward"], "PyTorch has no second derivative"),
     "avg_pool3d_backward": "of three dimensions",
 }
 

@@ -1,6 +1,5 @@
 """coverage(), and strict=False, which never raises for what PyTorch can do."""
 
-import math
 from itertools import islice
 
 import pytest
@@ -115,23 +114,12 @@ def test_losses_and_functions_have_gradients_of_their_inputs():
 
 
 def test_ways_out():
-    """Those by type, and each of those by name computes what it stands for."""
+    """By type, and by name."""
     found = librepdl.torch.coverage(torch.lgamma, torch.ones(3, dtype=torch.float64))
     assert set(found.ways_out().values()) == {"in float32: x.float()"} and "instead: in float32" in str(found)
     assert way_out("aten::fft_rfft (float32, cpu): not reproducible yet; called by Net") is None
     assert "imaginary" in str(way_out("aten::mul.Tensor (complex64, cpu): not reproducible yet"))
-    x, y = torch.rand(3, 4) + 1, torch.rand(3, 4)
-    i, j = torch.triu_indices(3, 3, 1)
-    calls = {
-        **dict.fromkeys(["cdist", "_cdist_forward"], lambda: torch.cdist(x, y)), **dict.fromkeys(["pdist", "_pdist_forward"], lambda: torch.pdist(x)),
-        "deg2rad": lambda: x.deg2rad(), "rad2deg": lambda: x.rad2deg(), "special_ndtr": lambda: torch.special.ndtr(x), "histogram": lambda: torch.histogram(x, 4).hist}
-    names = {"torch": torch, "math": math, "x": x, "y": y, "i": i, "j": j, "bins": 4}
-    assert {f"aten::{name}" for name in calls} == {name for name in WAYS if name.startswith("aten::")}
-    for name, call in calls.items():
-        way, plain = WAYS[f"aten::{name}"], call()
-        assert way in librepdl.torch.coverage(call).ways_out().values(), name
-        with librepdl.torch.reproducible():
-            assert torch.allclose(eval(way.partition("; ")[0], names), plain), name
+    assert not [name for name in WAYS if name.startswith("aten::")]  # of aten's, each would be tried here
 
 
 @pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.long)])

@@ -7,6 +7,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/result_type.h>
+#include <ATen/ops/special_ndtr.h>
 #include <ATen/ops/view_as_real.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -100,6 +101,17 @@ void scalar_pow(call& c) {
   const Tensor x = promoted(c, c.tensor(1), c.value(0));
   if (!x.defined()) return c.leave();
   c.give(map("scalar_pow", {x}, {{"base", c.number(0, x.scalar_type())}}));
+}
+
+// self: times the number, itself rounded to what PyTorch computes with
+void deg2rad(call& c) { c.give(c.tensor(0).mul(std::numbers::pi / 180)); }
+void rad2deg(call& c) { c.give(c.tensor(0).mul(180 / std::numbers::pi)); }
+
+// self: the value in one rounding, the derivatives of erfc(-x / sqrt 2) / 2, each operation rounded
+void ndtr(call& c) {
+  const Tensor& x = c.tensor(0);
+  const Tensor known = x.div(-std::numbers::sqrt2).erfc().mul(0.5);
+  c.give(known.sub(known.detach()).add(at::special_ndtr(x.detach())));
 }
 
 // self, values: of one type, as in PyTorch
@@ -196,6 +208,53 @@ void glu_backward_jvp(call& c) {
   const Tensor curve = map("glu_backward_b", {g, a, b}).mul(map("sigmoid", {b}).mul(-2).add(1)).mul(db);
   const Tensor of_b = map("glu_backward_b", {dg, a, b}).add(map("glu_backward_b", {g, da, b})).add(curve);
   c.give(at::cat({of_a, of_b}, c.integer(5)));
+}
+
+// ---- quantised to integers and back ----
+
+namespace {
+// The exact quotient x / s, to an integer, ties to even, NaN as 0; plus zero: what is not between least and greatest becomes these, and
+// is what `inside` is false for. Back: times s, one rounding.
+void give_quantised(call& c, const Tensor& scale, const Tensor& zero, int64_t least, int64_t greatest) {
+  TORCH_CHECK(least <= greatest, "`quant_min` should be less than or equal to `quant_max`.");
+  const Tensor &x = c.tensor(0), wide = converted(x, at::kDouble).masked_fill(x.isnan(), 0),
+               s = converted(converted(scale, at::kFloat), at::kDouble), z = converted(zero, at::kDouble);
+  const Tensor near = map("round", {map("div", {wide, s})});
+  // The quotient's rounding may have moved it over, or onto, the middle of two integers: on which side x is of it, fma tells exactly.
+  const auto beyond = [&](double half) { return map("fma", {near.add(half).neg(), s, wide}); };
+  const Tensor whole = near.add(beyond(0.5).gt(0).to(at::kDouble)).sub(beyond(-0.5).lt(0).to(at::kDouble)).add(z);
+  const Tensor q = whole.clamp(static_cast<double>(least), static_cast<double>(greatest));
+  c.give(converted(map("mul", {q.sub(z), s}), x.scalar_type()));
+  c.give(q.eq(whole));
+}
+Tensor as_tensor(const Tensor& like, const Tensor& channel, int64_t axis) {
+  std::vector<int64_t> shape(static_cast<size_t>(like.dim()), 1);
+  shape[static_cast<size_t>(axis)] = channel.numel();
+  return channel.reshape(shape);
+}
+}  // namespace
+// self, scale, zero_point, quant_min, quant_max
+void fake_quantize(call& c) {
+  const Tensor& x = c.tensor(0);
+  TORCH_CHECK(c.integer(2) >= c.integer(3) && c.integer(2) <= c.integer(4),
+              "`zero_point` must be between `quant_min` and `quant_max`.");
+  give_quantised(c, number_on(c.real(1), at::kDouble, x.device()),
+                 number_on(static_cast<double>(c.integer(2)), at::kDouble, x.device()), c.integer(3), c.integer(4));
+}
+// self, scale, zero_point, fake_quant_enabled, quant_min, quant_max; scale and zero_point are tensors
+void fake_quantize_if(call& c) {
+  const Tensor &x = c.tensor(0), on = c.tensor(3).ne(0);
+  give_quantised(c, c.tensor(1), c.tensor(2), c.integer(4), c.integer(5));
+  c.results[0] = at::where(on, c.results[0], x);
+  c.results[1] = c.results[1].logical_or(on.logical_not());
+}
+// self, scale, zero_point, axis, quant_min, quant_max: of each channel its own
+void fake_quantize_channels(call& c) {
+  const Tensor& x = c.tensor(0);
+  const int64_t axis = c.integer(3);
+  TORCH_CHECK(axis >= 0 && axis < x.dim() && c.tensor(1).numel() == x.size(axis) && c.tensor(2).numel() == x.size(axis),
+              "`axis` must be one of the input's, with a scale and a zero point for each of its channels");
+  give_quantised(c, as_tensor(x, c.tensor(1), axis), as_tensor(x, c.tensor(2), axis), c.integer(4), c.integer(5));
 }
 
 void expect_all(const Tensor& condition, const char* what) {

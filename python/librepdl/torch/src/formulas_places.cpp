@@ -11,6 +11,8 @@
 #include <ATen/ops/index.h>
 #include <ATen/ops/index_add.h>
 #include <ATen/ops/index_put.h>
+#include <ATen/ops/linspace.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/reflection_pad1d.h>
 #include <ATen/ops/reflection_pad2d.h>
 #include <ATen/ops/reflection_pad3d.h>
@@ -19,6 +21,7 @@
 #include <ATen/ops/replication_pad3d.h>
 #include <ATen/ops/scatter.h>
 #include <ATen/ops/scatter_add.h>
+#include <ATen/ops/searchsorted.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -154,6 +157,57 @@ void histc(call& c) {
       inside.to(at::kDouble).sub(low).mul(bins).div(static_cast<double>(high) - low).floor().to(at::kLong);
   const Tensor below = near.add(reaches(near)).sub(1), bin = below.add(reaches(below.add(1)));
   c.give(at::bincount(bin.clamp_max(bins - 1), {}, bins).to(at::kFloat));
+}
+namespace {
+// Of edges that are not decreasing, compared with as they are, the last bin closed: how many lie in each, or the exact sum of their weights;
+// a density is divided by the sum of all, and by the bin's width, each rounded.
+void give_histogram(call& c, const Tensor& edges, const Tensor& weights, bool density) {
+  const Tensor x = c.tensor(0).reshape({-1}).contiguous();
+  TORCH_CHECK(
+      !weights.defined() || (weights.sizes() == c.tensor(0).sizes() && weights.scalar_type() == x.scalar_type()),
+      "torch.histogram: if weight tensor is provided it should have the same shape and dtype as the input tensor");
+  const int64_t bins = edges.numel() - 1;
+  const Tensor above = at::searchsorted(edges, x, /*out_int32=*/false, /*right=*/true);
+  const Tensor inside = x.ge(edges[0]).logical_and(x.le(edges[bins]));
+  const Tensor bin = at::where(inside, above.sub(1).clamp(0, bins - 1), bins);  // one more, of those outside
+  Tensor found = at::scatter_add(at::zeros({bins + 1}, x.options()), 0, bin,
+                                 weights.defined() ? weights.reshape({-1}) : at::ones_like(x))
+                     .narrow(0, 0, bins);
+  if (density) found = found.div(found.sum()).div(edges.diff());
+  c.give(found.clone());
+  c.give(edges);
+}
+}  // namespace
+// self, bins, weight, density: the edges
+void histogram_edges(call& c) {
+  const Tensor& edges = c.tensor(1);
+  TORCH_CHECK(edges.dim() == 1 && edges.numel() > 1 && edges.scalar_type() == c.tensor(0).scalar_type(),
+              "torch.histogram: expected two edges or more in a vector of the input's type");
+  give_histogram(c, edges.contiguous().clone(), c.tensor(2), c.boolean(3));
+}
+// self, bins, range, weight, density: edges as linspace gives them
+void histogram_count(call& c) {
+  const Tensor& x = c.tensor(0);
+  const int64_t bins = c.integer(1);
+  TORCH_CHECK(bins > 0, "torch.histogram: bins must be > 0, but got ", bins);
+  double low = 0, high = 1;
+  if (c.has(2)) {
+    const auto range = c.value(2).toDoubleVector();
+    TORCH_CHECK(range.size() == 2, "torch.histogram: expected a range of 2 numbers, got ", range.size());
+    low = range[0];
+    high = range[1];
+  } else if (x.numel() > 0) {
+    low = x.min().item<double>();
+    high = x.max().item<double>();
+  }
+  TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histogram: range of [", low, ", ", high,
+              "] is not finite");
+  TORCH_CHECK(low <= high, "torch.histogram: max must be larger than min");
+  if (low == high) {
+    low -= 0.5;
+    high += 0.5;
+  }
+  give_histogram(c, at::linspace(low, high, bins + 1, x.options()), c.tensor(3), c.boolean(4));
 }
 namespace {
 // self, indices, output_size: of planes of `axes` axes

@@ -99,6 +99,44 @@ void exponential(call& c) {
   }
   c.give(t);
 }
+namespace {
+// In binary64; then of the tensor's type.
+Tensor wide_like(const Tensor& t) {
+  return at::empty(t.sizes(), t.options().dtype(at::kDouble), at::MemoryFormat::Contiguous);
+}
+// A number of 53 bits, from 0 on, below 1.
+Tensor uniforms(call& c, int generator) {
+  static const operation op("uniform");
+  const Tensor u = wide_like(c.tensor(0));
+  fill(op, u, draw(c, generator, u.device()), {"low", 0.0}, {"high", 1.0});
+  return u;
+}
+}  // namespace
+// self, median, sigma, generator: median + sigma tan(pi (u - 1/2)), in binary64 the tangent, and the sum with the product; u = 0, the pole,
+// counts as 2^-54
+void cauchy(call& c) {
+  const Tensor& t = c.tensor(0);
+  TORCH_CHECK(c.real(2) > 0, "cauchy_ expects sigma > 0.0, but found sigma=", c.real(2));
+  const Tensor turns = uniforms(c, 3).sub(0.5).clamp_min(0x1p-54 - 0.5);
+  const auto number = [](double x) { return number_on(x, at::kDouble, at::kCPU); };
+  c.give(converted(map("fma", {map("tanpi", {turns}), number(c.real(2)), number(c.real(1))}), t.scalar_type()));
+}
+// self, mean, std, generator: the exponential of a normal number, both in binary64
+void log_normal(call& c) {
+  static const operation op("normal");
+  const Tensor &t = c.tensor(0), z = wide_like(t);
+  TORCH_CHECK(c.real(2) > 0, "log_normal_ expects std > 0.0, but found std=", c.real(2));
+  fill(op, z, draw(c, 3, t.device()), {"mean", c.real(1)}, {"stddev", c.real(2)});
+  c.give(converted(z.exp(), t.scalar_type()));
+}
+// self, p, generator: 1 + floor(ln(1 - u) / ln(1 - p)), each in binary64
+void geometric(call& c) {
+  const Tensor& t = c.tensor(0);
+  const double p = c.real(1);
+  TORCH_CHECK(0 < p && p < 1, "geometric_ expects p to be in (0, 1), but got p=", p);
+  const Tensor log = map("log1p", {number_on(-p, at::kDouble, t.device())});
+  c.give(uniforms(c, 2).neg().log1p().div(log).floor().add(1).to(t.scalar_type()));
+}
 // self, p, generator
 void bernoulli_number(call& c) {
   const Tensor& t = c.tensor(0);

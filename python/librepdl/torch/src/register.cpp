@@ -344,6 +344,9 @@ struct differentiated final : c10::OperatorKernel {
     const bool backwards = at::GradMode::is_enabled();
     for (const IValue& v : arguments)
       for_each_tensor(v, [&](const Tensor& t) { asked |= (backwards && t.requires_grad()) || has_tangent(t); });
+    // A composite of aten's is no longer one: what computes its value is below autograd.
+    if (!exempt && !asked && op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd))
+      return op.redispatchBoxed(keys & c10::after_autograd_keyset, stack);
     if (exempt || !asked) return aten(op, keys, stack);
     Tensor changed;  // its former values are asked for backwards
     if (what.kind == variant::in_place) {
