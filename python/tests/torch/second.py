@@ -27,7 +27,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import librepdl.torch
-from opinfo import BOUND, FLOAT64_IS_OFF, RANDOM, converted, far, fresh, same_bits, tensors
+from opinfo import BOUND, FLOAT64_IS_OFF, RANDOM, converted, far, fresh, same_bits, samples_of, tensors
 
 warnings.filterwarnings("ignore")
 
@@ -150,7 +150,7 @@ class Checked:
         """The samples that plain PyTorch takes, with what it makes of them in this type and in float64."""
         torch.manual_seed(0)
         found = []
-        for number, sample in enumerate(op.sample_inputs("cpu", self.dtype, requires_grad=True)):
+        for number, sample in samples_of(op, self.dtype, True):
             for way in (reverse, forward) if op.supports_fwgrad_bwgrad else (reverse,):
                 try:
                     in_type = way(op, sample, self.dtype)
