@@ -348,9 +348,9 @@ tensor_spec infer_conv_grad_bias(std::string_view op, inputs in) {
 }
 
 reduce_plan make_conv_grad_bias(inputs in, const tensor_view& out) {
-  sizes axes{0};
-  for (int d = 2; d < in[0].rank(); ++d) axes.push_back(d);
-  return make_reduce(ops::op_id::sum, in, out, {.axis = axes});
+  sizes over{0};
+  for (int d = 2; d < in[0].rank(); ++d) over.push_back(d);
+  return make_reduce(ops::op_id::sum, in, out, {.axis = over});
 }
 
 // -------------------------------------------------------------------------------------------------------- pooling

@@ -139,6 +139,7 @@ template <int Rows, class Out>
 __global__ void __launch_bounds__(threads, 3)
     direct_kernel(const __grid_constant__ problem p, sharing how, std::int64_t blocks_of_product, counter* counters) {
   alignas(16) __shared__ std::byte memory[sizeof(view)];
+  __shared__ int decided_by_block;
   view& v = reinterpret_cast<view&>(memory);
   const int tid = static_cast<int>(threadIdx.x), lane = tid % how.lanes;
   const std::int64_t phases = p.phases_h * p.phases_w, rest = blockIdx.x / blocks_of_product,
@@ -148,6 +149,7 @@ __global__ void __launch_bounds__(threads, 3)
   const tables t(v, how);
   const std::int64_t groups = p.groups - group < how.lanes ? p.groups - group : how.lanes;
   t.fill(v, how, p.group_a, static_cast<int>(groups), tid);
+  if (tid == 0) decided_by_block = 0;
   __syncthreads();
 
   const std::int64_t height = v.col.d2, width = v.col.d3, strips = (height + each - 1) / each;
@@ -160,7 +162,7 @@ __global__ void __launch_bounds__(threads, 3)
   const int y = static_cast<int>(v.b.outer.y_at(at)), x = static_cast<int>(v.b.outer.x_at(at));
   const auto h = static_cast<unsigned>(v.b.h), w = static_cast<unsigned>(v.b.w);
   const double slope = static_cast<double>(v.k + 4) * 0x1p-53;
-  std::int64_t decided = 0;
+  int decided = 0;
   for (int row = 0; row < static_cast<int>(v.m); ++row) {
     sums s;
     const weight* weights = t.weights + row * t.count * t.rows * how.lanes + lane;
@@ -197,7 +199,10 @@ __global__ void __launch_bounds__(threads, 3)
       }
     }
   }
-  count_elements(counters, tier::binary64, decided);
+  decided = __reduce_add_sync(full_warp, decided);
+  if (lane_of_thread() == 0) atomicAdd(&decided_by_block, decided);
+  __syncthreads();
+  if (tid == 0) count_elements(counters, tier::binary64, decided_by_block);
 }
 
 std::int64_t magnitude(std::int64_t x) { return x < 0 ? -x : x; }
