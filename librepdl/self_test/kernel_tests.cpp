@@ -587,6 +587,8 @@ std::vector<group> norm_calls(op_id op) {
   all.push_back({on_one(call(16, 14, 3, layout::contiguous)), on_one(call(16, 14, 3, layout::turned)),
                  on_one(call(16, 37, 1, layout::contiguous)), on_one(call(1, 300, 4, layout::contiguous)),
                  on_one(call(1, 300, 4, layout::contiguous, 0))});
+  // Many long rows.
+  all.push_back({on_one(call(5, 4112, 1, layout::contiguous)), on_one(call(5, 4112, 1, layout::contiguous, 0))});
   // Sums to a weight over elements that lie side by side, and so do their statistics.
   for (const std::int64_t length : {20, 3000, 8212}) {
     if (!to_weight) break;
@@ -602,12 +604,7 @@ std::vector<group> norm_calls(op_id op) {
   }
   each_level.push_back(wide(late));
   all.push_back(each_level);
-  // Longer than what a block has in its memory, also side by side.
-  all.push_back({wide(call(2, 28681, 1, layout::contiguous)), wide(call(2, 28680, 1, layout::contiguous))});
-  for (const std::int64_t inner : {4, 5}) {
-    all.push_back(
-        {wide(call(1, 13100, inner, layout::contiguous)), wide(call(1, 13100, inner, layout::contiguous, 0))});
-  }
+  all.push_back({wide(call(2, 8209, 1, layout::contiguous)), wide(call(2, 8216, 1, layout::contiguous))});
   return all;
 }
 

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <random>
@@ -693,7 +692,7 @@ struct row_call {
   bool targets = false;            // there are, where the rule has some
   bool factors = true;             // likewise: of the call's type
   dtype factor_type = dtype::f32;  // but for these
-  bool is_resident = false;
+  bool is_whole = false;
   tier first = tier::proved;
   int bits = 512;
 };
@@ -706,7 +705,7 @@ struct cut_of_rows {
 
 template <class Rule>
 cut_of_rows cut_call(op_id op, const row_call& c, const properties& d) {
-  cut_of_rows r{row_facts_of<Rule>(c.is_resident), {}, {}};
+  cut_of_rows r{row_facts_of<Rule>(c.is_whole), {}, {}};
   plan::row_plan p{};
   p.op = op;
   p.kept_rank = c.rows == 1 ? 0 : 1;
@@ -771,7 +770,7 @@ void check_cut(const cut_of_rows& r, const row_call& c, const properties& d) {
   CAPTURE(d.capability);
   CHECK((g.team >= 1 && g.team <= row_threads && (g.team & (g.team - 1)) == 0));
   CHECK((g.cluster >= 1 && (g.cluster & (g.cluster - 1)) == 0));
-  CHECK((g.cluster == 1 || cut.how == row_manner::registers || cut.how == row_manner::resident));
+  CHECK((g.cluster == 1 || cut.how == row_manner::registers));
   std::int64_t own = 0;  // additions of a thread, at least
   switch (cut.how) {
     case row_manner::registers: {
@@ -797,20 +796,6 @@ void check_cut(const cut_of_rows& r, const row_call& c, const properties& d) {
       CHECK(grid <= static_cast<unsigned>(std::max(d.multiprocessors * 24, g.cluster)));
       break;
     }
-    case row_manner::resident: {
-      own = 4 * std::int64_t{g.fours};
-      CHECK(r.rule.is_resident);
-      CHECK((c.type == dtype::f32 && (cut.packed || g.tiled)));
-      const std::int64_t room = c.length + (g.aligned || g.tiled ? 0 : 3);
-      CHECK(own * g.team * g.cluster >= room);
-      CHECK((g.tiled ? g.team * most_side >= row_threads && g.team * 4 <= row_threads
-                     : g.cluster == 1 || g.team == row_threads));
-      CHECK(own * 4 * r.rule.held * row_threads <=
-            std::min(g.tiled ? most_of_side : most_of_resident, shared_limit(d)));
-      CHECK(g.cluster <= (d.capability == 90 || d.capability / 10 == 10 ? 16 : 8));
-      CHECK((g.cluster == 1 || (d.capability >= 90 && !d.choice.wide)));
-      break;
-    }
     case row_manner::columns:
       CHECK((c.columns || c.length == 0));
       CHECK(c.rows >= std::int64_t{d.multiprocessors} * 32);
@@ -822,6 +807,8 @@ void check_cut(const cut_of_rows& r, const row_call& c, const properties& d) {
       const std::int64_t chunks = c.length <= g.chunk ? 1 : (c.length - 1) / g.chunk + 1;
       check_chunks(c.length, chunks, g.chunk);
       CHECK(g.chunk % (g.tiled ? tile_ahead * (row_threads / 32) : row_threads) == 0);
+      CHECK((!g.whole || chunks == 1));
+      CHECK((!g.tiled || !g.whole));
       own = g.tiled ? g.chunk / row_warps : g.chunk / row_threads / (g.in_fours ? r.rule.chains : 1);
       break;
     }
@@ -860,7 +847,7 @@ TEST_CASE("cuts of rows: every element of every rule's rows is somebody's, and l
                 c.beyond = kind >= 2 ? 4 : 0;
                 c.targets = kind == 1;
                 c.factors = kind != 3;
-                c.is_resident = kind != 0;
+                c.is_whole = kind != 0;
                 c.factor_type = kind == 1 ? dtype::f32 : c.type;
                 const properties d =
                     device_of(multiprocessors, capability, kind == 2 ? wide_choice() : dispatch::kernel_choice{});
@@ -980,48 +967,24 @@ TEST_CASE("cuts of rows: rows side by side are read together, by as many blocks 
   CHECK(tiles(64, 65536, 1).chunk == tile_chunk);
 }
 
-TEST_CASE(
-    "cuts of rows: norms in shared memory have threads for all of the device, and no more than elements are worth") {
-  const auto norm = [](std::int64_t rows, std::int64_t length, int capability = 90) {
+TEST_CASE("cuts of rows: many long rows of norms are a block's each, and read twice") {
+  const auto norm = [](std::int64_t rows, std::int64_t length, int multiprocessors, bool factors) {
     row_call c{rows, length};
-    c.is_resident = true;
-    return cut_call<op_id::layer_norm>(c, device_of(132, capability));
+    c.factors = factors;
+    c.is_whole = true;
+    return cut_call<op_id::layer_norm>(c, device_of(multiprocessors)).g;
   };
-  const auto lanes = [&](std::int64_t rows, std::int64_t length) {
-    const row_layout g = norm(rows, length).g;
-    return g.team * g.cluster;
-  };
-  CHECK(lanes(100000, 64) == 8);
-  CHECK(lanes(8192, 768) == 32);
-  CHECK(lanes(512, 1024) == 128);  // eight elements each
-  CHECK(lanes(256, 4096) == 512);  // two blocks
-  CHECK(lanes(128, 16384) == 1024);
-  CHECK(lanes(1024, 12544) == 256);
-  CHECK(lanes(256, 200704) == 16 * 256);
-  // As long as the memory of a cluster, or a block's, has room; longer rows in chunks, of which each is larger where there are many.
-  CHECK(norm(256, 16 * 26624).cut.how == row_manner::resident);
-  CHECK(norm(256, 16 * 26624 + 1).cut.how == row_manner::chunks);
-  CHECK(norm(256, 26624, 80).cut.how == row_manner::resident);
-  CHECK(norm(256, 26625, 80).cut.how == row_manner::chunks);
-  CHECK(norm(10, 1 << 20).g.chunk == long_chunk);
-  // Side by side: the rows of a block, and the blocks.
-  const auto beside = [](std::int64_t rows, std::int64_t length) {
-    row_call c{rows, length};
-    c.is_resident = c.columns = true;
-    const cut_of_rows r = cut_call<op_id::layer_norm>(c, device_of(132));
-    return std::array<int, 3>{r.cut.how == row_manner::resident ? 1 : 0, row_threads / r.g.team, r.g.cluster};
-  };
-  CHECK(beside(64, 65536) == std::array{1, 4, 16});
-  CHECK(beside(128, 16384) == std::array{1, 8, 16});
-  CHECK(beside(256, 4096) == std::array{1, 8, 16});
-  CHECK(beside(512, 1024) == std::array{1, 8, 4});
-  CHECK(beside(1024, 12544) == std::array{1, 16, 16});
-  CHECK(beside(256, 200704) == std::array{1, 4, 16});
-  CHECK(beside(256, 210000)[0] == 0);
-  CHECK(beside(4, 65536)[0] == 1);
-  CHECK(beside(4, 131072)[0] == 0);  // sixteen blocks
-  CHECK(norm(100, 1 << 20).g.chunk == 2 * long_chunk);
-  CHECK(norm(100, huge).g.chunk == long_chunk);  // not in fours
+  CHECK(norm(528, 8192, 132, false).whole);
+  CHECK(norm(528, 8192, 132, false).chunk == 8192);
+  CHECK(!norm(527, 8192, 132, false).whole);
+  CHECK(norm(527, 8192, 131, false).whole);
+  CHECK(!norm(528, 4096, 132, false).whole);
+  CHECK(!norm(528, 8192, 132, true).whole);  // weights of elements
+  CHECK(norm(528, 20000, 132, false).chunk == 3 * long_chunk);
+  // Of many chunks each is larger.
+  CHECK(norm(10, 1 << 20, 132, false).chunk == long_chunk);
+  CHECK(norm(100, 1 << 20, 132, true).chunk == 2 * long_chunk);
+  CHECK(norm(100, huge, 132, true).chunk == long_chunk);  // not in fours
 }
 
 TEST_CASE("cuts of rows: a copy of x in a wider format has a place for every element, in x's order") {

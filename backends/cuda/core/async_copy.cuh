@@ -3,15 +3,15 @@
 
 namespace repdl::cuda {
 
-// 4, 8 or 16 bytes, aligned so; zeros where they are not present, and then nothing is read.
+// 4 or 16 bytes, aligned so; zeros where they are not present, and then nothing is read.
 template <int Bytes>
-__device__ void copy_async(void* shared, const void* global, bool present) {
+__device__ void copy_async(float* shared, const float* global, bool present) {
   const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
   const int bytes = present ? Bytes : 0;
   if constexpr (Bytes == 16) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes));
   } else {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(to), "l"(global), "r"(bytes), "n"(Bytes));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(bytes));
   }
 }
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }

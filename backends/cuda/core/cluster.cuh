@@ -3,19 +3,10 @@
 
 namespace repdl::cuda {
 
-__device__ inline void arrive_at_cluster() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-#endif
-}
-__device__ inline void wait_for_cluster() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-#endif
-}
 __device__ inline void meet_cluster() {
-  arrive_at_cluster();
-  wait_for_cluster();
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
 }
 // The same object, in shared memory, of another block of the cluster.
 template <class T>

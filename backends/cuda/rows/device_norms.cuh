@@ -374,7 +374,6 @@ struct device_norm_rule : row_rule<Op> {
 // Of norms of their own statistics.
 template <ops::op_id Op, bool Centred>
 struct device_statistics_rule : device_norm_rule<Op, Centred> {
-  static constexpr bool resident = true;
   using precise = precise_deviations<Centred>;
   using total = precise_deviation_total;
   __device__ static norm_sums<wide<double>, Centred> late_of(double top, const total& s) {
@@ -448,7 +447,6 @@ struct quick_norm_gradient {
 
 template <ops::op_id Op, bool Centred>
 struct device_norm_gradient_rule : row_rule<Op> {
-  static constexpr bool resident = true;
   using quick = quick_norm_gradient;
   __device__ static quick quick_of(const norm_gradient_numbers<double>& r) {
     quick q = quick::of(r);
@@ -482,7 +480,6 @@ struct device_rule<ops::op_id::rms_norm_backward> : device_norm_gradient_rule<op
 // operands that may be absent, of which the same is true.
 template <ops::op_id Op>
 struct device_norm_weight_rule : row_rule<Op> {
-  static constexpr bool resident = true;
   static constexpr int required = 2;
 };
 template <>

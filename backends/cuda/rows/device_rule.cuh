@@ -4,7 +4,6 @@
 //                   quick_ends(quick, x, term), term cut to binary32, are what an output is between. Where both round alike, so does it
 //   line_of         of binary32: of elements with the same x[1], x[2], .. makes it what has at(x[0]), an output as element's
 //   has_exponential_element   element takes an exponential (plain_exponential)
-//   resident        rows of binary32 are held in shared memory, where they can be (resident_kernel)
 //   precise         sums of parts of rows of binary32, in place of sums<double>, and late_of(top, total): late sums of wide numbers, of them,
 //                   if is_known(total)
 //

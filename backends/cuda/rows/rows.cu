@@ -1,12 +1,11 @@
 // Operations on rows (librepdl/ops/rows/rule.hpp).
 //
 // Rows are held in registers, by a team of threads: some lanes of a warp, some warps, or, of more than 8192 elements, a cluster of
-// blocks: one read, one write. Rows whose neighbours are nearer than their own elements (a class axis that is not the last) take a thread
-// each, which reads the row as often as it needs it. Rows that are too long for a cluster are cut into chunks (rows_long.cuh), and so are
-// long rows with near neighbours, but for those whose greatest element is looked for. Norms of binary32 have rows whose elements lie side
-// by side, or which do themselves, in shared memory: short loops, and as many threads as the device has at once. Where a multiprocessor
-// has no more than a row, and not a long one, a block goes on with it until it is done: the call is one launch, as calls of few numbers
-// take as long as they have launches.
+// blocks: one read, one write. Rows whose neighbours are nearer than their own elements (a class axis that is not the last) take a
+// thread each, which reads the row as often as it needs it. Rows that are too long for a cluster are cut into chunks (rows_long.cuh), and
+// so are long rows with near neighbours, but for those whose greatest element is looked for. Of norms with few weights, which are quick
+// to compute, a block reads a long row twice. Where a multiprocessor has no more than a row, and not a long one, a block goes on with it
+// until it is done: the call is one launch, as calls of few numbers take as long as they have launches.
 // Rows with elements that binary64 leaves undecided are listed for rows_late.cu. The launches do not depend on the data.
 #include <algorithm>
 #include <cstdint>
@@ -39,19 +38,13 @@ __global__ void __launch_bounds__(threads) count_targets(const __grid_constant__
   if (lane_of_thread() == 0 && n != 0) atomicAdd(&g.status->counted, static_cast<unsigned long long>(n));
 }
 
-// For a kernel that begins meanwhile.
-__global__ void __launch_bounds__(threads) clear_kernel(const __grid_constant__ row_geometry g) {
-  let_next_begin();
-  clear_lists(g);
-}
-
 class row_work final : public planned {
  public:
   row_work(const plan::row_plan& p, std::unique_ptr<widened_x> x, const job& given) : planned(given), x_(std::move(x)) {
     row_geometry& g = g_;
     ops::for_row_operation(p.op, [&]<class Op>() {
       using rule = device_rule<Op::id>;
-      constexpr row_facts facts = row_facts_of<rule>(is_resident<rule, float>);
+      constexpr row_facts facts = row_facts_of<rule>(is_whole<rule, float>);
       cut_ = cut_rows(g, p, facts, j.device, j.first_tier, j.last_tier_bits);
       // Few rows are a kernel's that knows no format.
       const bool precise = num::has_precise_sums<rule> && g.type == dtype::f32 && cut_.how != row_manner::few;
@@ -73,8 +66,8 @@ class row_work final : public planned {
       space.take(g.chunks_done, g.rows);
     }
     zeroed_ = space.used().value() - before;
-    // By kernels: the first one of chunks sums up, and lists nothing.
-    if ((cut_.how == row_manner::chunks && g.target == nullptr) || cut_.how == row_manner::resident) {
+    if (cut_.how == row_manner::chunks && !g.whole &&
+        g.target == nullptr) {  // their first kernel sums up, and lists nothing
       g.cleared_words = static_cast<std::int64_t>(std::exchange(zeroed_, 0) / sizeof(std::uint32_t));
     }
     space.take(g.list_rows, lists, g.rows);
@@ -97,10 +90,6 @@ class row_work final : public planned {
     if (g.rows == 0) return;
     if (cut_.how == row_manner::chunks) return run_long_rows<T>(g, long_, j);
     if (cut_.how == row_manner::columns) return run_columns<T>(g, j);
-    if (cut_.how == row_manner::resident) {
-      launch_kernel<clear_kernel>(j, grid_for(j.device, ceil_div(g.cleared_words, threads), 1), threads, 0, g);
-      return run_resident<T>(g, j);
-    }
     run_registers<T>(g, cut_.per_thread, cut_.packed, j);
   }
 

@@ -529,14 +529,10 @@ __device__ num::certified result_of(const row_geometry& g, const num::row_call& 
                          rule::template result<double>(call, n, at, k));
 }
 
-struct all_results {
-  __device__ bool operator()(int) const { return true; }
-};
-// The results of a row that are the thread's, or the row's part of the total, by one thread.
-template <op_id Op, class T, class F, class Numbers, class Sums, class Own = all_results>
+// The results of a row, or its part of the total, by one thread.
+template <op_id Op, class T, class F, class Numbers, class Sums>
 __device__ void finish_row(const row_geometry& g, const num::row_call& call, const row_site<Op, T, F>& at,
-                           const row_state<Op>& s, const Numbers& n, const Sums& sums, row_tally& tally,
-                           const Own& own = {}) {
+                           const row_state<Op>& s, const Numbers& n, const Sums& sums, row_tally& tally) {
   using rule = device_rule<Op>;
   if (s.c.fills && g.is_total) {
     g.losses[at.row()] = {s.o.ignored ? 0.0 : static_cast<double>(s.c.value), 0, 0, 0};
@@ -552,7 +548,7 @@ __device__ void finish_row(const row_geometry& g, const num::row_call& call, con
   bool undecided = false;
   const std::int64_t elements = rule::per_element ? g.length : 0;
   for_each_of<rule::results>([&]<int K>() {
-    if (!own(K) || !at.template wants<K>(g)) return;
+    if (!at.template wants<K>(g)) return;
     num::certified v = {s.c.value, true};
     if (!s.c.fills) v = result_of<Op>(g, call, s, n, K);
     if (v.decided) at.template set_result<K>(g, v.value);
@@ -700,8 +696,6 @@ void run_long_rows(const row_geometry& g, const long_work& w, const job& j);
 template <class T>
 void run_registers(const row_geometry& g, int per_thread, bool packed, const job& j);
 template <class T>
-void run_resident(const row_geometry& g, const job& j);
-template <class T>
 void run_columns(const row_geometry& g, const job& j);
 // Rows of binary64.
 void prepare_wide(const plan::row_plan& p, std::unique_ptr<widened_x> x, const job& j, dispatch::task& t);
@@ -714,10 +708,8 @@ void run_weights(const row_geometry& g, std::byte* parts, const job& j);
 void take_total_workspace(std::byte*& parts, const row_geometry& g, carver& c);
 void run_total(const row_geometry& g, std::byte* parts, const job& j);
 
-// Whether rows are in shared memory, where they can be (resident_kernel).
+// Whether long rows may be a block's (whole_kernel): their elements are on lines, nothing is looked for, and none fills.
 template <class Rule, class T>
-inline constexpr bool is_resident = sizeof(T) == 4 && requires {
-  Rule::resident;
-};
+inline constexpr bool is_whole = is_on_line<Rule, T>&& Rule::has_sums;
 
 }  // namespace repdl::cuda

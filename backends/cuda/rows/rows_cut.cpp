@@ -90,36 +90,6 @@ std::int64_t chunk_of_tiles(const row_layout& g, const properties& device) {
   return round_up(std::min(ceil_div(g.length, chunks), tile_chunk), std::int64_t{tile_ahead} * threads / lanes);
 }
 
-// How many threads and blocks have a row in shared memory; whether there is room for it.
-bool make_resident(row_layout& g, const row_facts& rule, std::int64_t room, std::int64_t most_blocks,
-                   const properties& device) {
-  if (room >> 30 != 0) return false;
-  const int most = room <= 64 ? least_per_resident : most_per_resident;
-  const std::int64_t wanted = std::int64_t{device.multiprocessors} * resident_blocks * threads;
-  const auto lanes = [&] { return std::int64_t{g.team} * g.cluster; };
-  const auto may_double = [&] { return g.rows * lanes() * 2 <= wanted && lanes() * 2 * least_per_resident <= room; };
-  const auto fours = [&] { return ceil_div(room, lanes() * 4); };
-  const auto bytes = [&] { return fours() * 4 * static_cast<std::int64_t>(sizeof(float)) * rule.held * threads; };
-  if (g.tiled) {
-    // As many rows as there is memory for, and threads; fewer than eight take twice as long to come as they are.
-    const auto blocks = [&] { return ceil_div(g.rows, threads / g.team) * most_blocks; };
-    g.team = threads / most_side;
-    g.cluster = static_cast<int>(most_blocks);
-    while (g.team < threads / 8 && (bytes() > best_of_resident || blocks() * threads < wanted)) g.team *= 2;
-    if (bytes() > best_of_resident) g.team *= 2;
-    g.cluster = 1;
-  } else {
-    while (g.team < threads && (lanes() * most < room || may_double())) g.team *= 2;
-  }
-  while ((g.tiled || g.team == threads) && g.cluster < most_blocks && (bytes() > best_of_resident || may_double()))
-    g.cluster *= 2;
-  g.fours = static_cast<int>(fours());
-  // Few blocks have much to do for each: more of them would read long rows together.
-  const std::int64_t all = ceil_div(g.rows, threads / g.team) * g.cluster;
-  if (g.tiled && g.fours > 16 && all * 4 < device.multiprocessors) return false;
-  return bytes() <= std::min(g.tiled ? most_of_side : most_of_resident, shared_limit(device));
-}
-
 }  // namespace
 
 row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, const properties& device, tier first,
@@ -180,7 +150,7 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
   g.tiled = across < along && rule.is_tiled && p.length >= 256 && p.rows >= 4;
   const bool few = p.rows <= device.multiprocessors && p.length <= most_of_few && !g.tiled && !device.choice.wide &&
                    g.target == nullptr && !g.is_weighted && !g.is_total;
-  const std::int64_t room = p.length + (d.packed && !g.aligned && !g.tiled ? 3 : 0);
+  const std::int64_t room = p.length + (d.packed && !g.aligned ? 3 : 0);
 
   // Every device with clusters has those of 8 blocks; those that have been tried, and their kind, 16.
   const std::int64_t most_blocks = device.capability == 90 || device.capability / 10 == 10 ? 16 : 8;
@@ -207,36 +177,38 @@ row_cut cut_rows(row_layout& g, const plan::row_plan& p, const row_facts& rule, 
   } else if (across < along && p.rows >= std::int64_t{device.multiprocessors} * 32) {
     d.how = row_manner::columns;
   }
+  // Rows of more than a block's registers, of which there are many, or of nearly as many, are read again rather than held, where
+  // elements are on lines: what teams and clusters do once for each row takes longer.
+  g.whole = rule.is_whole && g.type == dtype::f32 && d.how != row_manner::columns && !few && !g.tiled && d.packed &&
+            g.aligned && g.others != other_operands::of_elements && p.length > 16 * threads &&
+            p.length <= most_of_whole && p.rows >= std::int64_t{device.multiprocessors} * 4;
+  if (g.whole) d.how = row_manner::chunks;
   for (int k = 0; g.tiled && k <= out_place; ++k) {
     if (k == out_place ? rule.per_element : k < rule.elements) g.across[k] = access_across(g, rule, k);
   }
   g.in_fours = g.tiled ? has_four_rows(g, rule, rule.summed) : d.packed && g.aligned && p.length <= most_in_fours;
   g.outputs_in_fours = g.tiled && rule.per_element && g.reduced.rank == 1 && has_four_rows(g, rule, rule.elements) &&
                        g.across[out_place] == row_access::four;
-  g.team = g.cluster = 1;
-  // Norms of binary32 are in shared memory, where they have room. Else their packed rows are cut.
-  const bool may_be_resident = g.tiled ? g.reduced.rank <= 1 : d.packed && !few && d.how != row_manner::columns;
-  if (rule.is_resident && g.type == dtype::f32 && may_be_resident) {
-    const bool fits = make_resident(g, rule, room, clusters ? most_blocks : 1, device);
-    d.how = fits ? row_manner::resident : row_manner::chunks;
-    if (!fits) g.team = g.cluster = 1;
-  }
-  while (d.how != row_manner::resident && g.team < threads && std::int64_t{g.team} * d.per_thread < room) g.team *= 2;
+  g.team = 1;
+  while (g.team < threads && std::int64_t{g.team} * d.per_thread < room) g.team *= 2;
+  g.cluster = 1;
   while (d.how == row_manner::registers && std::int64_t{g.cluster} * threads * d.per_thread < room) g.cluster *= 2;
 
   // Additions on a path: a thread's own (in registers those of a chain, and 2; in a chunk, of a chain; in a tile those of a warp; of few rows
-  // length / late_threads, rounded up; in shared memory all), the lanes' 5, and the warps', at most 8 one after the other in a chunk, if
-  // totals are not exact; in registers, by halves, 3, and the blocks' of a cluster 4; of few rows, by halves, 2.
+  // length / late_threads, rounded up), the lanes' 5, and the warps', at most 8 one after the other in a chunk, if totals are not exact; in
+  // registers, by halves, 3, and the blocks' of a cluster 4; of few rows, by halves, 2.
   const std::int64_t in_registers = most / rule.chains + 2;
   // Of many rows a block has more elements, so that what it does once for each chunk takes less of the time.
   const bool many = g.in_fours && p.rows * (p.length / long_chunk) >= std::int64_t{device.multiprocessors} * 32;
-  g.chunk = g.tiled ? chunk_of_tiles(g, device) : many ? 2 * long_chunk : long_chunk;
+  g.chunk = g.whole   ? round_up(p.length, long_chunk)
+            : g.tiled ? chunk_of_tiles(g, device)
+            : many    ? 2 * long_chunk
+                      : long_chunk;
   const std::int64_t in_chunk = g.chunk / threads / (g.in_fours ? rule.chains : 1) + 6;
   const std::int64_t in_tile = (g.tiled ? g.chunk : tile_chunk) / warps + 6;
   const std::int64_t own = few                              ? p.length / late_threads + 1
                            : d.how == row_manner::columns   ? p.length / 4 + 4
                            : d.how == row_manner::registers ? in_registers
-                           : d.how == row_manner::resident  ? 4 * std::int64_t{g.fours} + 4
                            : g.tiled                        ? in_tile
                                                             : in_chunk;
   d.tracked = (d.how == row_manner::columns ? p.length : in_tile) + 5 + warps + p.length / (g.chunk * 32) + 16;

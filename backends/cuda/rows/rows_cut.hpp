@@ -25,16 +25,8 @@ inline constexpr std::int64_t late_chunk = 4096;  // the same of the late tiers
 // The same where there are few rows. Speed alone: a launch or two against what 128 threads take for so many elements.
 inline constexpr std::int64_t most_of_few = 2048;
 inline constexpr int late_threads = 128;  // of a block, in the late tiers and of few rows
-// Of rows in shared memory: blocks that a multiprocessor has at once; what they take, at most, if a cluster may have more blocks, and else;
-// elements that a thread has at most where there are many rows, and at least where there are few.
-inline constexpr int resident_blocks = 4;
-inline constexpr std::int64_t best_of_resident = 52 << 10;
-inline constexpr std::int64_t most_of_resident = 104 << 10;
-inline constexpr std::int64_t most_of_side =
-    204 << 10;                        // of rows side by side: a block alone is faster than to read them twice
-inline constexpr int most_side = 16;  // rows of a block, where they lie side by side
-inline constexpr int most_per_resident = 32;
-inline constexpr int least_per_resident = 8;
+// Elements of a row that a block reads twice: a thread adds up fewer than 2^16 (device_norms.cuh).
+inline constexpr std::int64_t most_of_whole = std::int64_t{1} << 23;
 inline constexpr std::int64_t most_in_fours = INT32_MAX - 4 * long_chunk;  // places, and some beyond, are of 32 bits
 
 // Rows side by side are read in tiles. Lanes of a warp have `each` rows; where that is all rows, the others have more elements of the same.
@@ -97,11 +89,11 @@ struct row_layout {
   bool is_total;          // a loss, mean or sum
   std::int64_t chunk;     // elements of a row per block, of rows in chunks, and
   bool tiled;             // whether rows side by side are read together
+  bool whole;             // whether a block has a row, not a chunk
   bool in_fours;          // whether four elements, or four such rows, are
   bool outputs_in_fours;  // of such rows: whether four are of all operands and the output
   int cluster;            // blocks per row, and
   int team;               // threads per row of a block
-  int fours;              // of a thread, of rows in shared memory
 };
 
 // Whether the operation has operands that are not as x[0] is: rows of such have several axes often.
@@ -137,12 +129,12 @@ struct row_facts {
   bool looks;  // for the greatest element
   bool is_costly;
   bool is_tiled;
-  bool is_resident;
+  bool is_whole;
   bool exact_totals;
 };
-// is_resident: whether packed rows of binary32 are in shared memory (rows.cuh).
+// is_whole: whether long rows of binary32 may be a block's (rows.cuh).
 template <class Rule>
-constexpr row_facts row_facts_of(bool is_resident) {
+constexpr row_facts row_facts_of(bool is_whole) {
   constexpr num::row_inputs in = Rule::inputs;
   row_facts f{};
   for (int k = 0; k < num::most_elements; ++k) f.element[k] = in.element[k];
@@ -162,12 +154,12 @@ constexpr row_facts row_facts_of(bool is_resident) {
   f.looks = Rule::look == num::row_look::greatest;
   f.is_costly = Rule::is_costly;
   f.is_tiled = is_tiled<Rule>;
-  f.is_resident = is_resident;
+  f.is_whole = is_whole;
   f.exact_totals = Rule::exact_totals;
   return f;
 }
 
-enum class row_manner { registers, resident, columns, chunks, few };
+enum class row_manner { registers, columns, chunks, few };
 
 struct row_cut {
   row_manner how;

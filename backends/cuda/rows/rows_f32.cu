@@ -3,7 +3,6 @@
 
 namespace repdl::cuda {
 template void run_registers<float>(const row_geometry&, int, bool, const job&);
-template void run_resident<float>(const row_geometry&, const job&);
 template void run_columns<float>(const row_geometry&, const job&);
 template void run_long_rows<float>(const row_geometry&, const long_work&, const job&);
 }  // namespace repdl::cuda

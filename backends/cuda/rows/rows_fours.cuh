@@ -1,7 +1,6 @@
 // Rows read and written in fours: elements that lie side by side, 16 or 8 bytes an access.
 #pragma once
 
-#include "backends/cuda/core/async_copy.cuh"
 #include "backends/cuda/rows/exponential_of_lanes.cuh"
 #include "backends/cuda/rows/rows.cuh"
 #include "backends/cuda/rows/rows_access.cuh"
@@ -77,17 +76,15 @@ __device__ inline void store_four(T* to, int j, int length, uint2 v) {
 template <bool Inside, class T>
 __device__ inline void fetch_four(four_of<T>* to, const T* a, int j, int length, float outside) {
   if (Inside || (j >= 0 && j + 4 <= length)) {
-    asm volatile("" ::: "memory");  // what was there is read before
-    copy_async<sizeof(four_of<T>)>(to, a + j, true);
+    const auto shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(a + j), "n"(sizeof(four_of<T>))
+                 : "memory");
   } else {
     const float4 v = load_four(a, j, length, outside);
     *to = {narrowed<T>(v.x), narrowed<T>(v.y), narrowed<T>(v.z), narrowed<T>(v.w)};
   }
 }
-__device__ inline void wait_for_fours() {
-  commit_copies();
-  wait_for_copies<0>();
-}
+__device__ inline void wait_for_fours() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 // The place in its row of a thread's element i.
 template <bool Packed>

@@ -1,7 +1,6 @@
 // The binary64 kernels of rows: in the registers of a team of threads, and a thread each. Included once for each format (rows_f32.cu).
 #pragma once
 
-#include "backends/cuda/core/cluster.cuh"
 #include "backends/cuda/rows/rows_outputs.cuh"
 
 namespace repdl::cuda {
@@ -40,7 +39,7 @@ struct cluster {
   }
   // v of all blocks, combined.
   template <class T, class Combine>
-  __device__ T combined(T v, [[maybe_unused]] Combine&& combine) {
+  __device__ T combined(T v, Combine&& combine) {
 #if __CUDA_ARCH__ >= 900
     static_assert(sizeof(T) % 4 == 0 && sizeof(T) <= slot_bytes);
     const int turn = exchanges & 1;
@@ -102,7 +101,7 @@ __device__ T over_team(T v, int team, cluster& blocks, std::byte* scratch, Combi
     const int of_team = team / 32;
     const int first = warp / of_team * of_team;
     const auto slot = [&](int i) -> T& { return *reinterpret_cast<T*>(scratch + i * cluster::slot_bytes); };
-    const auto meet = [&] { meet_threads(1 + first / of_team, team); };
+    const auto meet = [&] { asm volatile("bar.sync %0, %1;" ::"r"(1 + first / of_team), "r"(team) : "memory"); };
     meet();
     if (lane_of_thread() == 0) slot(warp) = v;
     meet();
@@ -447,242 +446,6 @@ __global__ void __launch_bounds__(threads, blocks_at_once<device_rule<Op>, T>(Pe
   count_rows_decided(counters, tally);
 }
 
-// Four elements of a thread's, `step` from each other.
-template <bool Packed>
-struct place_of_four {
-  int first;
-  int step;
-  __device__ int operator()(int i) const { return first + (Packed ? i : i * step); }
-};
-// Those of a thread's fours, each `step` further, that have a bit, the 32nd after one likewise.
-template <op_id Op, class T, class Place, class Sums>
-__device__ __noinline__ int fours_again(const row_geometry& g, std::int64_t row, float top, Sums sums, unsigned fours,
-                                        Place place, int step, int length, counter* counters) {
-  const int left = each_again<Op, T>(g, row, top, sums, length, counters, [&](auto&& f) {
-#pragma unroll 1
-    for (unsigned i = 0; place.first < length; place.first += step, ++i) {
-      if ((fours >> (i & 31) & 1u) == 0) continue;
-#pragma unroll 1
-      for (int k = 0; k < 4; ++k) f(place(k));
-    }
-  });
-  if (left != 0) leave_undecided<Op>(g, row, top, sums);
-  return left;
-}
-
-// Combines v over the threads of a block, and of a cluster, that have the same place among `side`, a power of two below 32.
-template <class T>
-struct side_memory {
-  T of_warps[warps][most_side];
-  T totals[most_side];
-};
-template <class T, class Combine>
-__device__ T over_side(T v, int side, int blocks, side_memory<T>& m, Combine&& combine) {
-  const int thread = static_cast<int>(threadIdx.x);
-  for (int distance = 16; distance >= side; distance /= 2) v = combine(v, from_lane(v, distance));
-  if (lane_of_thread() < side) m.of_warps[thread / 32][lane_of_thread()] = v;
-  __syncthreads();
-  if (thread < side * warps) {
-    v = m.of_warps[thread % warps][thread / warps];
-    for (int distance = warps / 2; distance >= 1; distance /= 2) v = combine(v, from_lane(v, distance));
-    if (thread % warps == 0) m.totals[thread / warps] = v;
-  }
-  __syncwarp();
-  if (blocks == 1) {
-    __syncthreads();
-    return m.totals[thread % side];
-  }
-  meet_cluster();
-  static_assert(most_side * cluster::most_blocks <= threads);
-  if (thread / 32 * 32 < side * blocks) {  // all lanes of a warp, or none
-    const int at = thread / blocks;
-    v = of_block(m.totals[min(at, side - 1)], thread & (blocks - 1));
-    for (int distance = blocks / 2; distance >= 1; distance /= 2) v = combine(v, from_lane(v, distance));
-    if ((thread & (blocks - 1)) == 0 && at < side) m.of_warps[0][at] = v;
-  }
-  __syncwarp();
-  arrive_at_cluster();  // who leaves waits until all have read
-  __syncthreads();
-  return m.of_warps[0][thread % side];
-}
-
-// Rows in shared memory, where every thread has its own elements: by a team of a block's threads, or by a cluster of blocks. Packed: as
-// above; else rows lie side by side, and their elements along one axis. Loops are short: what is done in some microseconds takes as long
-// as its instructions take to come. Lines: elements are on lines.
-template <op_id Op, class T, bool Packed, bool Lines>
-__global__ void __launch_bounds__(threads, resident_blocks)
-    resident_kernel(const __grid_constant__ row_geometry g, counter* counters) {
-  using rule = device_rule<Op>;
-  using sums = part_sums<rule, T>;
-  using fours = place_of_four<Packed>;
-  constexpr int held = held_of<rule>;
-  const int thread = static_cast<int>(threadIdx.x);
-  const int rank = static_cast<int>(blockIdx.x) & (g.cluster - 1);
-  const int side = threads / g.team;  // rows of a block
-  const int lane = (Packed ? thread & (g.team - 1) : thread / side) + rank * g.team;
-  const int lanes = g.team * g.cluster;
-  const std::int64_t base = static_cast<std::int64_t>(blockIdx.x / static_cast<unsigned>(g.cluster)) * side;
-  const std::int64_t own_row = base + (Packed ? thread / g.team : thread & (side - 1));
-  const bool active = own_row < g.rows;
-  const std::int64_t row = active ? own_row : base;
-  const int length = active ? static_cast<int>(g.length) : 0;
-  const num::row_call call = call_of(g);
-  const row_site<Op, T> at(g, row);
-  const float top = least_top(g, at);
-  const num::row_operands operands = operands_of(g, at);
-  const fours first{Packed ? lane * 4 - head_of<true>(at.template begin<0>()) : lane, lanes};
-  const walk_of_fours first_walk = Packed ? walk_of_fours(g, lane * 4, lanes * 4) : walk_of_fours();
-  four_of<T>* const own = &memory_of_block<four_of<T>>() + thread;
-  // f(place of the elements, walk of theirs, where they are in shared memory) for the thread's fours.
-  const auto for_own = [&](auto&& f) {
-    fours place = first;
-    walk_of_fours walk = first_walk;
-    four_of<T>* at_own = own;
-#pragma unroll 1
-    for (; place.first < length; place.first += lanes * 4, at_own += held * threads) {
-      f(place, walk, at_own);
-      if constexpr (Packed) walk.advance();
-    }
-  };
-  // Packed: an operand that has four elements side by side: where the row would begin, if it had all so.
-  const auto begin = [&]<int K>(const fours& place, const walk_of_fours& walk) {
-    const bool is_flat = !has_more<rule> || g.access[K] == quad_access::flat;
-    return at.template begin<K>() + (is_flat ? 0 : walk.template offset<K>(g) - place(0));
-  };
-  for_own([&](const fours& place, const walk_of_fours& walk, four_of<T>* to) {
-    for_each_of<held>([&]<int K>() {
-      const float outside = outside_of<rule, K>(top);
-      if constexpr (Packed) {
-        fetch_four<false>(to + K * threads, begin.template operator()<K>(place, walk), place(0), length, outside);
-      } else {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          T* const there = to[K * threads].x + i;
-          if (place(i) < length) {
-            copy_async<sizeof(T)>(there, at.template begin<K>() + place(i) * g.reduced.stride[K][0], true);
-          } else {
-            *there = narrowed<T>(outside);
-          }
-        }
-      }
-    });
-  });
-  // The first N operands of four elements.
-  const auto fetch = [&]<int N>(const fours& place, const walk_of_fours& walk, const four_of<T>* from,
-                                float(&v)[4][N]) {
-    for_each_of<N>([&]<int K>() {
-      const auto set = [&](const float4& w) { v[0][K] = w.x, v[1][K] = w.y, v[2][K] = w.z, v[3][K] = w.w; };
-      if constexpr (K < held) {
-        set(widened(from[K * threads]));
-      } else if constexpr (Packed) {
-        for_more<Op, K, 4>(
-            g, at.template begin<K>(), place, [&] { return walk; }, length, [&](int, const float4& w) { set(w); });
-      } else {
-        constexpr float absent = rule::absent[K];
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const bool is_there = g.x[K] != nullptr && place(i) < length;
-          v[i][K] = is_there ? at.template number<K>(g, place(i) * g.reduced.stride[K][0]) : absent;
-        }
-      }
-    });
-  };
-  const row_state<Op> state = state_of<Op>(call, operands, top);
-  const auto sums_of_row = [&] {
-    sums part;
-    wait_for_fours();
-    for_own([&](const fours& place, const walk_of_fours& walk, const four_of<T>* from) {
-      float v[4][rule::summed];
-      fetch(place, walk, from, v);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) add_element<Op>(part, v[i], state.top);
-    });
-    __syncwarp();
-    return part;
-  };
-  const auto merged = [](sums a, const sums& b) {
-    a.merge(b);
-    return a;
-  };
-  const sums whole = [&] {
-    if constexpr (Packed) {
-      alignas(16) __shared__ std::byte scratch[warps * cluster::slot_bytes];
-      __shared__ cluster::memory exchanged;
-      cluster blocks(g.cluster, exchanged);
-      return over_team(sums_of_row(), g.team, blocks, scratch, merged);
-    } else {
-      __shared__ typename std::aligned_storage<sizeof(side_memory<sums>), 16>::type scratch;
-      return over_side(sums_of_row(), side, g.cluster, reinterpret_cast<side_memory<sums>&>(scratch), merged);
-    }
-  }();
-  const auto numbers = numbers_of<Op>(call, state, whole.of_row());
-  wait_for_former();  // it clears the lists
-  row_tally tally;
-  if constexpr (rule::results != 0) {
-    // A warp each, where there are several: others' outputs wait for none.
-    const int apart = Packed ? 32 : 32 / side;
-    const auto is_own = [&](int k) { return lane == (k * apart < lanes ? k * apart : 0); };
-    if (active && lane % apart == 0 && lane < rule::results * apart) {
-      finish_row(g, call, at, state, numbers, whole, tally, is_own);
-    }
-  }
-  if constexpr (rule::per_element) {
-    if (lane == 0 && active) tally.add(state.c.fills, length);
-    [[maybe_unused]] const auto line = [&] {
-      if constexpr (!Lines) {
-        return 0;
-      } else if constexpr (Packed) {
-        return line_of_four(g, at, numbers, first_walk, first.first < length);
-      } else {
-        return line_at(g, at, numbers, [&]<int K>() { return at.template number<K>(g, 0); });
-      }
-    }();
-    unsigned undecided = 0;  // a bit for each of 32 fours, and of later ones
-    int at_four = 0;
-    for_own([&](const fours& place, const walk_of_fours& walk, const four_of<T>* from) {
-      row_outputs<T, 4, false> out;
-      float v[4][Lines ? held : num::elements_of<rule>];
-      fetch(place, walk, from, v);
-      if constexpr (Lines && Packed) {
-        set_on_line<false>(out, g, at, numbers, line, walk, place, length, [&](int i) { return v[i][0]; });
-      } else {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          if constexpr (Lines) {
-            out.set(i, line.at(v[i][0]));
-          } else {
-            out.set(i, element_of<Op, T>(numbers, v[i], 0.0));
-          }
-        }
-      }
-      if (state.c.fills) out.fill(state.c.value);
-      if constexpr (Packed) {
-        store_four<false>(begin.template operator()<out_place>(place, walk), place(0), length, out.four(0));
-      } else {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          if (place(i) < length) {
-            at.template begin<out_place>()[place(i) * g.reduced.stride[out_place][0]] = narrowed<T>(out.one(i));
-          }
-        }
-      }
-      undecided |= out.undecided != 0 ? 1u << (at_four & 31) : 0u;
-      ++at_four;
-    });
-    // Not where they are found: what a call may change would be in memory in between.
-    if (undecided != 0 && !state.c.fills) {
-      tally.decided -= fours_again<Op, T>(g, row, top, whole, undecided, first, lanes * 4, length, counters);
-    }
-  }
-  __syncwarp();
-  if (!Packed && g.cluster > 1) wait_for_cluster();
-  const int proved = __reduce_add_sync(full_warp, static_cast<int>(tally.proved));
-  const int decided = __reduce_add_sync(full_warp, static_cast<int>(tally.decided));
-  if (lane_of_thread() != 0) return;
-  count_elements(counters, tier::proved, proved);
-  count_elements(counters, tier::binary64, decided);
-}
-
 // A thread per row. 0: the compiler's choice.
 template <class Rule, class T>
 inline constexpr int column_blocks = !num::has_line<Rule> ? 0
@@ -732,34 +495,27 @@ __global__ void __launch_bounds__(threads, column_blocks<device_rule<Op>, T>)
   count_rows_decided(counters, tally);
 }
 
-// Launches Kernel as launch_kernel does, its blocks in clusters; as launch_behind does, if it waits for the former kernel.
+// Launches Kernel as launch_kernel does, its blocks in clusters.
 template <auto Kernel>
-void launch_in_clusters(const job& j, std::int64_t grid, int cluster, std::size_t shared_bytes, bool waits,
-                        const row_geometry& g) {
-  const bool is_early = waits && j.device.capability >= 90;
-  if (cluster == 1 && !is_early) return launch_kernel<Kernel>(j, grid, threads, shared_bytes, g, j.counters);
-  if (!prepare_launch<Kernel>(j, shared_bytes)) return;
+void launch_in_clusters(const job& j, unsigned grid, int cluster, const row_geometry& g) {
+  if (cluster == 1) return launch_kernel<Kernel>(j, grid, threads, 0, g, j.counters);
+  if (!before_launch(record_of<Kernel>, j)) return;
   if (cluster > 8) {  // what every device can do
-    check(
-        cudaFuncSetAttribute(reinterpret_cast<const void*>(Kernel), cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-        j.what.name(), "cudaFuncSetAttribute");
+    check(cudaFuncSetAttribute(Kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), j.what.name(),
+          "cudaFuncSetAttribute");
   }
-  cudaLaunchAttribute attributes[2] = {};
-  attributes[0].id = cudaLaunchAttributeClusterDimension;
-  attributes[0].val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-  if (is_early) attributes[1] = before_former_is_done();
-  launch_with<Kernel>({attributes, is_early ? 2u : 1u}, j, grid, threads, shared_bytes, g, j.counters);
+  cudaLaunchAttribute shape{};
+  shape.id = cudaLaunchAttributeClusterDimension;
+  shape.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  launch_with<Kernel>(shape, j, grid, threads, g, j.counters);
 }
 
 template <op_id Op, class T, class F, int Per>
 void launch_registers(const row_geometry& g, bool packed, const job& j) {
   const unsigned grid = register_grid(g, j.device);
-  if (!packed) return launch_in_clusters<row_kernel<Op, T, F, Per, false, false>>(j, grid, g.cluster, 0, false, g);
-  if constexpr (!is_resident<device_rule<Op>, T>) {
-    with_lines<Op, T>(g, [&]<bool Lines>() {
-      launch_in_clusters<row_kernel<Op, T, F, Per, true, Lines>>(j, grid, g.cluster, 0, false, g);
-    });
-  }
+  if (!packed) return launch_in_clusters<row_kernel<Op, T, F, Per, false, false>>(j, grid, g.cluster, g);
+  with_lines<Op, T>(
+      g, [&]<bool Lines>() { launch_in_clusters<row_kernel<Op, T, F, Per, true, Lines>>(j, grid, g.cluster, g); });
 }
 
 }  // namespace
@@ -776,22 +532,6 @@ void run_registers(const row_geometry& g, int per_thread, bool packed, const job
       if (per_thread == 16) return launch_registers<Op::id, T, T, 16>(g, packed, j);
     }
     if constexpr (most == 32) launch_registers<Op::id, T, T, 32>(g, packed, j);
-  });
-}
-
-template <class T>
-void run_resident(const row_geometry& g, const job& j) {
-  ops::for_row_operation(g.op, [&]<class Op>() {
-    using rule = device_rule<Op::id>;
-    if constexpr (is_resident<rule, T>) {
-      const std::int64_t grid = ceil_div(g.rows, threads / g.team) * g.cluster;
-      const std::size_t bytes = sizeof(four_of<T>) * threads * held_of<rule> * static_cast<std::size_t>(g.fours);
-      with_lines<Op::id, T>(g, [&]<bool Lines>() {
-        if (g.tiled)
-          return launch_in_clusters<resident_kernel<Op::id, T, false, Lines>>(j, grid, g.cluster, bytes, true, g);
-        launch_in_clusters<resident_kernel<Op::id, T, true, Lines>>(j, grid, g.cluster, bytes, true, g);
-      });
-    }
   });
 }
 

@@ -1,6 +1,6 @@
 // Rows that are too long for a cluster: cut into chunks, a block for each. Their greatest keys meet in an integer maximum,
 // their sums are joined by a warp per row, then every chunk writes its outputs. Rows that lie side by side, whose neighbours are nearer
-// than their own elements, likewise, 32 or 128 at a time. Included once for each format (rows_f32.cu).
+// than their own elements, likewise, 32 or 128 at a time. And many long rows, a block for each. Included once for each format (rows_f32.cu).
 #pragma once
 
 #include "backends/cuda/rows/rows_chunks.cuh"
@@ -418,6 +418,34 @@ __global__ void __launch_bounds__(threads, 2) output_kernel(const __grid_constan
   count_rows_decided(counters, tally);
 }
 
+// A block for each row, which it reads twice: again from the cache.
+template <op_id Op, class T>
+__global__ void __launch_bounds__(threads, 2) whole_kernel(const __grid_constant__ row_geometry g, counter* counters) {
+  using total = typename device_rule<Op>::total;
+  alignas(16) __shared__ std::byte scratch[warps * sizeof(total)];
+  const num::row_call call = call_of(g);
+  const int n = static_cast<int>(g.length);
+  row_tally tally;
+  for (std::int64_t row = blockIdx.x; row < g.rows; row += gridDim.x) {
+    const row_site<Op, T> at(g, row);
+    const row_state<Op> state = state_of(g, call, at, least_top(g, at));
+    total sum;
+    sum.join(sums_of_fours(g, at, state.top, 0, n));
+    over_block<threads>(sum, scratch, [](total& a, const total& b) { a.join(b); });
+    const auto numbers = numbers_of<Op>(call, state, whole_of(sum));
+    if (threadIdx.x == 0) {
+      known_of<Op>(g, row) = {sum, state.top};
+      finish_row(g, call, at, state, numbers, sum, tally);
+      tally.decided += n;
+    }
+    __syncthreads();
+    const int left = write_fours<Op, T, true>(g, at, state, numbers, 0, n, counters);
+    tally.decided -= left;
+    if (__any_sync(full_warp, left != 0) && lane_of_thread() == 0) g.list(0).add(row);
+  }
+  count_rows_decided(counters, tally);
+}
+
 // Whether output j stays undecided.
 template <op_id Op, class T>
 __device__ __noinline__ bool tile_output_again(const row_geometry& g, std::int64_t row, std::int64_t j,
@@ -534,6 +562,11 @@ void launch_tiles(const row_geometry& g, const long_work& w, const job& j, unsig
 }
 template <op_id Op, class T, bool Packed>
 void launch_chunks(const row_geometry& g, const long_work& w, const job& j, unsigned joins) {
+  if constexpr (Packed && is_whole<device_rule<Op>, T>) {
+    if (g.whole) {
+      return launch_kernel<whole_kernel<Op, T>>(j, grid_for(j.device, g.rows, 24), threads, 0, g, j.counters);
+    }
+  }
   const unsigned grid = grid_for(j.device, g.rows * chunks_of(g, g.chunk), 8);
   launch_kernel<sum_kernel<Op, T, Packed>>(j, grid, threads, 0, g, w);
   launch_behind<join_kernel<Op, T>>(j, joins, threads, g, w, j.counters);

@@ -111,29 +111,22 @@ __device__ unsigned ask_again(const row_geometry& g, const row_site<Op, T, F>& a
   return left;
 }
 
-// Outputs of a row: at more cost, where the rule knows how. for_each(f) calls f(j) for those; the number of those that stay undecided.
-template <op_id Op, class T, class Sums, class ForEach>
-__device__ int each_again(const row_geometry& g, std::int64_t row, float top, const Sums& sums, std::int64_t length,
-                          counter* counters, const ForEach& for_each) {
+// The outputs of a thread's elements that are undecided, a few: at more cost, where the rule knows how. The number of those that stay undecided.
+template <op_id Op, class T, class Place, class Sums>
+__device__ int outputs_again(const row_geometry& g, std::int64_t row, float top, const Sums& sums, unsigned undecided,
+                             const Place& place, std::int64_t length, counter* counters) {
   const row_site<Op, T> at(g, row);
   const num::row_call call = call_of(g);
   const row_state<Op> state = state_of(g, call, at, top);
   const auto whole = whole_of(sums);
   const auto numbers = numbers_of<Op>(call, state, whole);
   int left = 0;
-  for_each([&](std::int64_t j) {
-    if (j < 0 || j >= length) return;
+  for (; undecided != 0; undecided &= undecided - 1) {
+    const std::int64_t j = place(__ffs(static_cast<int>(undecided)) - 1);
+    if (j < 0 || j >= length) continue;
     left += output_again(g, call, at, state, numbers, whole, sums, j, at.values(g, j).x, counters) ? 1 : 0;
-  });
+  }
   return left;
-}
-// Those of a thread's elements that are undecided, a few.
-template <op_id Op, class T, class Place, class Sums>
-__device__ int outputs_again(const row_geometry& g, std::int64_t row, float top, const Sums& sums, unsigned undecided,
-                             const Place& place, std::int64_t length, counter* counters) {
-  return each_again<Op, T>(g, row, top, sums, length, counters, [&](auto&& f) {
-    for (; undecided != 0; undecided &= undecided - 1) f(place(__ffs(static_cast<int>(undecided)) - 1));
-  });
 }
 
 }  // namespace

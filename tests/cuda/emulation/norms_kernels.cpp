@@ -24,9 +24,6 @@ void run_long_rows<bf16>(const row_geometry& g, const long_work& w, const job& j
   run_tiles<bf16>(g, w, j);
 }
 
-template void run_resident<float>(const row_geometry&, const job&);
-template void run_resident<f16>(const row_geometry&, const job&);
-template void run_resident<bf16>(const row_geometry&, const job&);
 template void run_columns<float>(const row_geometry&, const job&);
 template void run_columns<f16>(const row_geometry&, const job&);
 template void run_columns<bf16>(const row_geometry&, const job&);

@@ -1,4 +1,4 @@
-// The CUDA kernels of norms whose rows are in shared memory, or are cut, emulated: the CPU's results, bit for bit, from every tier: channels first and last, few channels and
+// The CUDA kernels of norms whose rows are cut, emulated: the CPU's results, bit for bit, from every tier: channels first and last, few channels and
 // many, rows in one chunk and in several, weights of the input's format and of binary32.
 #include <doctest/doctest.h>
 
@@ -144,8 +144,7 @@ void for_batch_norms(F&& f) {
 TEST_CASE("norms on CUDA, emulated: channels last, few and many") {
   std::uint64_t seed = 0;
   for (const std::int64_t channels : {4, 5, 8, 20, 64, 68, 133}) {
-    for (const std::int64_t length : {256, 1301, 10301}) {
-      if (length * channels > 500000) continue;
+    for (const std::int64_t length : {256, 1301}) {
       for_batch_norms([&]<class Op>() {
         check<Op>({length, channels}, {}, sample_class::normal_range, all_f32, tier::binary64, ++seed);
       });
@@ -170,43 +169,9 @@ TEST_CASE("norms on CUDA, emulated: channels last, of 16 bits, and weights of bi
   }
 }
 
-TEST_CASE("norms on CUDA, emulated: packed, in shared memory") {
-  std::uint64_t seed = 150;
-  const auto layers = [&](std::int64_t rows, std::int64_t length, sample_class kind, tier first = tier::binary64) {
-    check<ops::layer_norm>({rows, length}, {}, kind, all_f32, first, ++seed);
-    check<ops::layer_norm_backward>({rows, length}, {}, kind, all_f32, first, ++seed);
-  };
-  // A row by some lanes of a warp, by all, by some warps, by all; lengths that are no multiples of four.
-  for (const std::int64_t length : {2, 4, 31, 32, 65, 100, 250, 1024, 1027, 4100, 7001}) {
-    for (const std::int64_t rows : {5, 70}) {
-      if (rows * length < 100000) layers(rows, length, sample_class::normal_range);
-    }
-  }
-  for (const sample_class kind : tests::row_classes) {
-    layers(6, 300, kind);
-    layers(5, 2600, kind);
-  }
-  for (const tier first : {tier::double_double, tier::exact}) {
-    layers(7, 300, sample_class::normal_range, first);
-    layers(5, 5000, sample_class::normal_range, first);
-  }
-  // Rows along two axes, whose weights are for all of a row, or for many of its elements.
-  for (const std::int64_t size : {16, 64, 516, 1300}) {
-    for (const sample_class kind : {sample_class::normal_range, sample_class::zeros}) {
-      check<ops::batch_norm>({5, 9, size}, {}, kind, all_f32, tier::binary64, ++seed);
-      check<ops::batch_norm_running>({5, 9, size}, {}, kind, all_f32, tier::binary64, ++seed);
-      check<ops::batch_norm_backward>({5, 9, size}, {}, kind, all_f32, tier::binary64, ++seed);
-      check<ops::batch_norm_weight_backward>({5, 9, size}, {}, kind, all_f32, tier::binary64, ++seed);
-    }
-    const attributes groups{{"groups", std::int64_t{3}}};
-    check<ops::group_norm>({3, 12, size}, groups, sample_class::normal_range, all_f32, tier::binary64, ++seed);
-    check<ops::group_norm_backward>({3, 12, size}, groups, sample_class::normal_range, all_f32, tier::binary64, ++seed);
-  }
-}
-
 TEST_CASE("norms on CUDA, emulated: channels first, in chunks") {
   std::uint64_t seed = 200;
-  for (const std::int64_t size : {3000, 3001, 8300, 14000}) {
+  for (const std::int64_t size : {3000, 3001, 8300}) {
     for_batch_norms([&]<class Op>() {
       check<Op>({2, 3, size}, {}, sample_class::normal_range, all_f32, tier::binary64, ++seed);
     });

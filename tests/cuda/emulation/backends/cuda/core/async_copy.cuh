@@ -4,7 +4,7 @@
 namespace repdl::cuda {
 
 template <int Bytes>
-void copy_async(void* shared, const void* global, bool present) {
+void copy_async(float* shared, const float* global, bool present) {
   if (present) {
     std::memcpy(shared, global, Bytes);
   } else {

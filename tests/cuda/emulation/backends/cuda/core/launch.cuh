@@ -1,7 +1,6 @@
 // Launches of emulated kernels (tests/cuda/emulation/emulation.hpp).
 #pragma once
 
-#include <span>
 #include <tuple>
 
 #include "backends/cuda/core/drivers.hpp"
@@ -49,18 +48,13 @@ template <auto Kernel, class... Args>
 void launch_behind(const job& j, std::int64_t blocks, int threads, const Args&... args) {
   launch_kernel<Kernel>(j, blocks, threads, 0, args...);
 }
-inline void let_next_begin() {}
 inline void wait_for_former() {}
-inline cudaLaunchAttribute before_former_is_done() { return {}; }
 // Blocks in clusters are not emulated.
 template <auto Kernel>
-bool prepare_launch(const job&, std::size_t) {
-  std::abort();
-}
+inline constexpr int record_of = 0;
+bool before_launch(int, const job&);
 template <auto Kernel, class... Args>
-void launch_with(std::span<cudaLaunchAttribute>, const job&, std::int64_t, int, std::size_t, const Args&...) {
-  std::abort();
-}
+void launch_with(cudaLaunchAttribute, const job&, std::int64_t, int, const Args&...);
 
 // The dynamic shared memory of a block.
 template <class Memory>
@@ -73,9 +67,6 @@ inline void count_elements(counter* counters, tier t, std::int64_t n) {
 }
 
 inline constexpr unsigned full_warp = 0xffffffffu;
-
-// All threads of the block come: to barriers of some of them each.
-inline void meet_threads(int, int) { emulation::block::current().wait_for_all(); }
 
 inline int lane_of_thread() { return emulation::block::current().thread() % 32; }
 
