@@ -8,6 +8,7 @@ import collections
 import decimal
 import fractions
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -1601,6 +1602,75 @@ class Structured(Case):
                     winner = [max(v, key=lambda p: order(at[p], t)) for v in lists]
                     self.check_with_indices("max_pool2d_with_indices", image, [at[p] for p in winner], [i * w + j for i, j in winner],
                                             "--attr", "kernel=2,3", "--attr", "stride=1,2", "--attr", "padding=0,0,1,0")
+
+    def test_volumes(self):
+        r = random.Random(48)
+
+        def places(*sizes):
+            return list(itertools.product(*map(range, sizes)))
+
+        def moved(a, b):
+            return tuple(i + j for i, j in zip(a, b))
+        pixels, outputs, taps = places(3, 2, 4), places(2, 1, 3), places(2, 2, 2)
+        volume, pooled, kernel = [1, 1, 3, 2, 4], [1, 1, 2, 1, 3], [1, 1, 2, 2, 2]
+        for t in ("f16", "bf16", "f32", "f64"):
+            x, w, g = ([r.randrange(rounded(F(1, 4), t), rounded(F(8), t)) | r.choice((0, sign_bit(t))) for _ in range(n)] for n in (24, 8, 6))
+            at = dict(zip(pixels, x))
+            X, W, G = ({p: value(v, t) for p, v in zip(*pair)} for pair in ((pixels, x), (taps, w), (outputs, g)))
+            image, weights, gradient = (x, volume, t), (w, kernel, t), (g, pooled, t)
+            self.check("conv3d", [image, weights], (t, tuple(pooled), [rounded(sum(X[moved(o, k)] * W[k] for k in taps), t) for o in outputs]))
+            back = [rounded(sum(G[o] * W[k] for o in outputs for k in taps if moved(o, k) == p), t) for p in pixels]
+            self.check("conv3d_grad_input", [gradient, weights], (t, tuple(volume), back), "--attr", "size=3,2,4")
+            self.check("conv3d_grad_weight", [gradient, image], (t, tuple(kernel), [rounded(sum(X[moved(o, k)] * G[o] for o in outputs), t) for k in taps]),
+                       "--attr", "kernel=2")
+            self.check("conv3d_grad_bias", [gradient], (t, (1,), [rounded(sum(G.values()), t)]))
+            common = ["--attr", "kernel=2", "--attr", "stride=1"]
+            windows = [[moved(o, k) for k in taps] for o in outputs]
+            # From floor(i h / oh) to ceil((i + 1) h / oh) - 1, of three planes in two, two rows in one and four columns in three.
+            adaptive = [[p for p in pixels if all(i * n // m <= q < -(-(i + 1) * n // m) for q, i, n, m in zip(p, o, (3, 2, 4), (2, 1, 3)))] for o in outputs]
+            for name, lists, options in (("", windows, common), ("adaptive_", adaptive, ["--attr", "size=2,1,3"])):
+                winner = [max(v, key=lambda p: order(at[p], t)) for v in lists]
+                values, where = [at[p] for p in winner], [pixels.index(p) for p in winner]
+                self.check({"": "max_pool3d", "adaptive_": "adaptive_max_pool3d"}[name], [image], (t, tuple(pooled), values), *options)
+                self.check_with_indices({"": "max_pool3d_with_indices", "adaptive_": "adaptive_max_pool3d_with_indices"}[name], image, values, where, *options)
+                self.check({"": "max_pool3d_backward", "adaptive_": "adaptive_max_pool3d_backward"}[name], [gradient, image],
+                           (t, tuple(volume), [rounded(sum(G[o] for o, q in zip(outputs, winner) if q == p), t) for p in pixels]),
+                           *([] if name else common))
+                self.check({"": "avg_pool3d", "adaptive_": "adaptive_avg_pool3d"}[name], [image],
+                           (t, tuple(pooled), [rounded(sum(X[p] for p in v) / len(v), t) for v in lists]), *options)
+                self.check({"": "avg_pool3d_backward", "adaptive_": "adaptive_avg_pool3d_backward"}[name], [gradient],
+                           (t, tuple(volume), [rounded(sum(G[o] / len(v) for o, v in zip(outputs, lists) if p in v), t) for p in pixels]),
+                           "--attr", "size=3,2,4", *([] if name else common))
+
+    def test_interpolation(self):
+        r = random.Random(50)
+
+        def linear(u, n):
+            u = max(u, F(0))
+            i = min(math.floor(u), n - 1)
+            part = min(u - i, F(1))
+            return [(i, 1 - part), (min(i + 1, n - 1), part)]
+
+        def cubic(u, n):
+            i, a = math.floor(u), F(-3, 4)
+
+            def weight(d):
+                d = abs(d)
+                return (a + 2) * d**3 - (a + 3) * d**2 + 1 if d <= 1 else a * (d**3 - 5 * d**2 + 8 * d - 4)
+            return [(min(max(j, 0), n - 1), weight(u - j)) for j in range(i - 1, i + 3)]
+        for t in ("f16", "bf16", "f32", "f64"):
+            for name, taps in (("linear", linear), ("cubic", cubic)):
+                for h, w, oh, ow, corners in ((2, 3, 4, 7, False), (5, 4, 3, 6, True), (3, 6, 3, 2, False)):
+                    def axis(n, m):
+                        return [taps(F(o * (n - 1), m - 1) if corners else (o + F(1, 2)) * F(n, m) - F(1, 2), n) for o in range(m)]
+                    both = [[(i * w + j, a * b) for i, a in row for j, b in column] for row in axis(h, oh) for column in axis(w, ow)]
+                    x, g = ([r.randrange(rounded(F(1, 4), t), rounded(F(8), t)) | r.choice((0, sign_bit(t))) for _ in range(n)] for n in (h * w, oh * ow))
+                    options = ["--attr", "align_corners=%s" % str(corners).lower()]
+                    forward, backward = {"linear": ("upsample_linear", "upsample_linear_backward"), "cubic": ("upsample_cubic", "upsample_cubic_backward")}[name]
+                    self.check(forward, [(x, [1, 1, h, w], t)], (t, (1, 1, oh, ow), [rounded(sum(value(x[i], t) * a for i, a in v), t) for v in both]),
+                               "--attr", "size=%d,%d" % (oh, ow), *options)
+                    sums = [sum(value(g[k], t) * a for k, v in enumerate(both) for i, a in v if i == p) for p in range(h * w)]
+                    self.check(backward, [(g, [1, 1, oh, ow], t)], (t, (1, 1, h, w), [rounded(F(v), t) for v in sums]), "--attr", "size=%d,%d" % (h, w), *options)
 
     def test_prefixes(self):
         r = random.Random(49)

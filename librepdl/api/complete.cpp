@@ -12,8 +12,11 @@ ops::pair plane_size(std::string_view op, std::string_view name, const tensor_vi
 // The spatial sizes of an output.
 per_axis spatial_size(std::string_view op, std::string_view name, const tensor_view& out, std::string_view what) {
   const bool volumes = op.find("3d") != op.npos;
-  plan::check_rank(op, name, out, volumes ? 5 : 4,
-                   std::string(what) + (volumes ? ", depth, height, width)" : ", height, width)"));
+  const int rank = volumes ? 5 : 4;
+  if (out.rank() != rank) {  // the text is memory
+    plan::check_rank(op, name, out, rank,
+                     std::string(what) + (volumes ? ", depth, height, width)" : ", height, width)"));
+  }
   sizes s;
   for (int d = 2; d < out.rank(); ++d) s.push_back(out.shape()[d]);
   return s;
