@@ -329,6 +329,12 @@ def test_the_checklist(folder, capsys, monkeypatch):
         assert text in lacks[category], (category, lacks)
 
 
+@pytest.mark.parametrize("file, installed", [("site-packages/torch/x.txt", True), ("a/target/pytest-9.0.dist-info/entry_points.txt", True),
+                                             ("a/target/data.csv", False), ("a/dist-info/data.csv", False)])
+def test_what_lies_beside_installed_packages_is_no_data(tmp_path, file, installed):
+    assert _surroundings.is_installed(tmp_path / file) == installed
+
+
 def test_a_script_without_git_and_packages_whose_files_are_known(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("")

@@ -33,8 +33,10 @@ _STANDARD = tuple({os.path.realpath(sysconfig.get_path(name)) + os.sep for name 
 
 
 def is_installed(path: Path) -> bool:
-    """Whether a file is Python's own or of an installed package: those are known by their versions."""
-    return not {"site-packages", "dist-packages"}.isdisjoint(path.parts) or str(path).startswith(_STANDARD)
+    """Whether a file is Python's own or of an installed package: those are known by their versions. What the installer noted of a package (`.dist-info`)
+    lies beside it, wherever that is (`pip install --target`), and is read by whatever looks for plugins."""
+    return (not {"site-packages", "dist-packages"}.isdisjoint(path.parts) or str(path).startswith(_STANDARD)
+            or any(part.endswith((".dist-info", ".egg-info")) for part in path.parts))
 
 
 def _modules(program: Path | None) -> Iterator[tuple[str, Path]]:
