@@ -80,6 +80,12 @@ def log_normal(x):
     return -(x * x / 2 + mp.log(mills * mp.sqrt(2 * mp.pi)))
 
 
+def erfcinv(x):
+    if not 0 < x < 2:
+        return -inf if x == 2 else nan
+    return mp.mpf(0) if x == 1 else mp.findroot(lambda y: mp.log(mp.erfc(y)) - mp.log(x), mp.sqrt(-mp.log(x)))
+
+
 def integer(f):
     """f, where a zero has the sign of x."""
     return lambda x: f(x) or math.copysign(0.0, x)
@@ -158,6 +164,9 @@ FUNCTIONS = [
     ("tanpi", {}, tanpi, (nan, -0.0, 0.0, nan)),
     ("ndtr", {}, lambda x: mp.erfc(-min(max(x, -100), 100) / mp.sqrt(2)) / 2, (0.0, 0.5, 0.5, 1.0)),
     ("log_ndtr", {}, log_normal, (-inf, -LN2, -LN2, -0.0)),
+    ("erfinv", {}, odd_of(lambda x: inf if x == 1 else mp.erfinv(x) if x < 1 else nan), (nan, -0.0, 0.0, nan)),
+    ("erfcinv", {}, erfcinv, (nan, inf, inf, nan)),
+    ("ndtri", {}, lambda x: inf if x == 1 else -mp.sqrt(2) * erfcinv(2 * x) if 0 < x < 1 else nan, (nan, -inf, -inf, nan)),
     ("sinc", {}, whole_or(lambda x: 0.0, mp.sincpi), (nan, 1.0, 1.0, nan)),
     ("pow_scalar", {}, lambda x: x * x, even),
     ("pow_scalar", {"exponent": -3}, lambda x: 1 / x**3, (-0.0, -inf, inf, 0.0)),
