@@ -54,6 +54,7 @@ missing_divisor = "does not divide by the size of an axis"
 settles = ((0, 1), "copies AdamW's constants word by word: a single array; and finds its tensor as step_kernel")
 copies = ((0,), "copies the problem word by word to shared memory: a single array")
 finds = ((0,), "finds its tensor in a list by bisection and reads that entry: an array of structures")
+axes = "walks along three axes: arrays of structures, of fewer than the four that such a loop takes at once where it goes wrong"
 indexing_by_design = {
     "map_list": finds,
     "settle_list": finds,
@@ -63,6 +64,7 @@ indexing_by_design = {
     "clip_elements": finds,
     "conv::chain_kernel": copies,
     "conv::product_kernel": copies,
+    "conv::direct_kernel": copies,
     "conv::finish_kernel": copies,
     "conv::list_kernel": copies,
     "conv::finish_list_kernel": copies,
@@ -70,6 +72,8 @@ indexing_by_design = {
     "step_kernel": ((1,), "finds its tensor in a list by bisection and reads that entry: an array of structures"),
     "settle_kernel": settles,
     "last_kernel": settles,
+    "table_kernel": ((0,), axes),
+    "interpolation_kernel": ((1,), axes),
     "decide_exactly": ((0,), "reads the words of a coefficient in a loop: a single array"),
     "repdl::num::cuda::round_formula": ((0,), "reads the limbs of its balls in loops: single arrays"),
     "repdl::num::cuda::ball_of_sum": ((0,), "copies the words of a sum in a loop: a single array"),
