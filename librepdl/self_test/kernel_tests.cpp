@@ -393,7 +393,7 @@ std::vector<group> conv2d_calls(dtype type) {
     all.push_back({call({1, c, 3, 4}, {1, c, 3, 3}, layout::contiguous)});
     all.back().front().first_tier = first;
   }
-  if (type == dtype::f64) return all;  // without tiles
+  if (type == dtype::f64) return all;                // without tiles
   for (const std::int64_t rows : {1, 2, 3, 5, 7}) {  // directly
     test_call c = call({2, 3, 9, 6}, {3, 1, rows, 2}, layout::contiguous);
     c.attrs = {{"groups", "3"}};
